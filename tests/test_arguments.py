@@ -32,7 +32,7 @@ def subscribed(**given):
         (lambda: Subscriptions().compile(limits={}), TypeError, r"limits=\{\}"),
         (lambda: Subscriptions().compile(5), TypeError, "engine=5: must be the name of an engine"),
         (lambda: next(Subscriptions().compile().match_many([], threads=1.5)), ValueError, r"threads=1\.5"),
-        (lambda: Matcher(5), TypeError, "made of Subscriptions, not of int"),
+        (lambda: Matcher(5), TypeError, "must be a Subscriptions object, got int"),
         (lambda: RoXSum(limits=5), TypeError, "limits=5"),
         (lambda: Overlay.tree(2, limits=5), TypeError, "limits=5"),
         (lambda: Mediator(infer_tree(["<a/>"])).compile(Subscriptions(), limits=5), TypeError, "limits=5"),

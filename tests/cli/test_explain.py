@@ -202,7 +202,7 @@ def test_nothing_in_a_document_acts_on_the_terminal(tmp_path: Path) -> None:
     file.write_text('id,xpath,subscriber\n1,//a[. = 5],"a\x1b[31mda"\n')
     outcome = Outcome(file, 1, "-", stdin="<a>[red]\u009b31m</a>".encode())
     assert "\x1b" not in outcome.out and "\u009b" not in outcome.out
-    assert "`a` is '[red]\\x9b31m', no number, wanted 5" in outcome.out
+    assert "`a` is '[red]\\x9b31m', not a number, wanted 5" in outcome.out
 
 
 @pytest.mark.slow

@@ -88,7 +88,7 @@ def test_a_dry_run_checks_expressions_and_prefixes(folder):
         "5 of 17 subscriptions are invalid:",
         "  2 × the prefix 'n:' is not declared, such as id 13, column 3: //n:a",
         "  1 × the prefix 'm:' is not declared, such as id 15, column 3: //m:b",
-        "  1 × '[' stands where a step should stand, such as id 16, column 3: //[",
+        "  1 × expected a step, got '[', such as id 16, column 3: //[",
         "  1 × other reasons",
     ]
     assert 'key subscriptions.namespaces: namespaces = { m = "http://…", n = "http://…" }' in errors

@@ -1,4 +1,4 @@
-"""Engines that run over start and end tags: twigs, values, skipping, streams, and what they hand on."""
+"""Engines that run over start and end tags: twigs, values, skipping, streams, and delegation."""
 
 import re
 from pathlib import Path
@@ -97,7 +97,7 @@ def test_an_entry_that_is_skipped_is_neither_reported_nor_tried(name: str) -> No
     assert isinstance(engine, Skipping)
     batch = read_batch(DOCUMENTS)
     everything = rows(*engine.match_batch(batch))
-    for share in (0.5, 0.93, 0.98):  # where few are left, engines may go about it in another way
+    for share in (0.5, 0.93, 0.98):  # if few are left, engines may use another method
         skip = np.random.default_rng(1).random(len(engine.table)) < share
         left = [[e for e in found if not skip[e]] for found in everything]
         assert any(left)
@@ -110,7 +110,7 @@ def test_an_entry_that_is_skipped_is_neither_reported_nor_tried(name: str) -> No
 
 
 def test_an_entry_is_not_looked_for_past_its_expiry(name: str) -> None:
-    """Told truly where an entry matches first, engines find it; told less, twigs and values are not tried there."""
+    """Given the true position of its first match, an entry is found; given less, twigs and values are not tested."""
     xpaths = [*PLAIN[:100], *CONDITIONED[:100], "//body[not(x)]", "/"]
     engine = engine_for(xpaths, name)
     assert isinstance(engine, Expiring)
@@ -128,7 +128,7 @@ def test_an_entry_is_not_looked_for_past_its_expiry(name: str) -> None:
 
 
 def first_tags(document: bytes, count: int) -> bytes:
-    """The document as far as its first `count` start tags go, with what is open closed."""
+    """The document up to its first `count` start tags, with open elements closed."""
     kept, seen = b"", 0
     still_open: list[bytes] = []
     for tag in re.finditer(rb"<(/?)([\w.-]+)[^>]*?(/?)>", document):
@@ -208,7 +208,7 @@ def test_a_stream_stops_when_every_link_is_decided(name: str) -> None:
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_a_stream_finds_what_a_batch_finds_over_the_whole_fragment(name: str, seed: int) -> None:
-    """Delegated patterns, tests of text and joins included; and what is skipped is left out of both."""
+    """Delegated patterns, tests of text and joins included; skipped entries are left out of both."""
     random = Random(seed)
     documents = [random_document(random, odd=0.3).data for _ in range(12)]
     trees = [oracle.read(document).getroot() for document in documents]

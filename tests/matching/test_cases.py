@@ -1,4 +1,4 @@
-"""Every engine gives every case of the corpus its answer, one by one and all at once."""
+"""Every engine gives the expected answer to every case of the corpus, one by one and all at once."""
 
 from collections import defaultdict
 from operator import attrgetter

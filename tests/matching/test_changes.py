@@ -1,4 +1,4 @@
-"""Live changes: every view of the subscriptions means the same for good, whatever comes after it."""
+"""Live changes: a view of the subscriptions never changes its meaning, whatever changes follow."""
 
 import copy
 import pickle
@@ -23,13 +23,13 @@ PEOPLE = [None, "ada", "bob", "cyd", "Dan", "eve"]
 Contents = dict[int, tuple[int, str | None]]
 
 
-# Rows are laid out anew after a few changes already, and names are dropped when there are a few.
+# With this tuning, rows are laid out again after a few changes, and a few unused names are dropped.
 LITTLE_ROOM = Tuning(changed_rows=7, subscriber_names=4, marked_ids=3)
 
 
 @dataclass(frozen=True)
 class View:
-    """An expansion, and what it stands for: the entry and the subscriber of each id."""
+    """An expansion, and its expected content: the entry and the subscriber of each id."""
 
     expansion: Expansion
     contents: Contents
@@ -41,7 +41,7 @@ class View:
         return sorted({person for entry, person in self.contents.values() if entry in entries and person is not None})
 
     def check(self, documents: list[list[int]]) -> None:
-        """Ask for documents with these entries in every way that there is."""
+        """Expand documents with these entries in every possible way."""
         expansion = self.expansion
         assert expansion.ids.tolist() == sorted(self.contents)
         offsets = np.concatenate([[0], np.cumsum([len(entries) for entries in documents])]).astype(np.int64)
@@ -61,7 +61,7 @@ class View:
 
 
 def documents_over(entry_count: int) -> list[list[int]]:
-    """Documents that match all, some, one or none of the entries, and entries that the table got later."""
+    """Documents that match all, some, one or none of the entries, and entries that were added to the table later."""
     every = list(range(entry_count))
     return [
         every,
@@ -75,7 +75,7 @@ def documents_over(entry_count: int) -> list[list[int]]:
 
 
 class Model(RuleBasedStateMachine):
-    """Subscriptions against a dictionary, over any history of changes, with views that are kept."""
+    """Subscriptions compared with a dictionary, over any history of changes, with views that are kept."""
 
     @initialize(start=st.integers(0, 3), shuffled=st.booleans())
     def begin(self, start: int, shuffled: bool) -> None:
@@ -90,7 +90,7 @@ class Model(RuleBasedStateMachine):
             self.add_many(ids[::-1] if shuffled else ids, XPATHS * 12, PEOPLE[1])
 
     def listen(self) -> None:
-        """Follow what the table is told."""
+        """Follow the table's notifications."""
         table = self.subscriptions.table
         counts = self.subscriptions.live_counts()
         self.unused = {entry for entry, count in enumerate(counts.tolist()) if not count}
@@ -261,11 +261,11 @@ def test_ids_ascend_however_far_apart_they_are(stride: int) -> None:
     View(subscriptions.expansion(), contents).check(documents)
 
 
-# What the table is told.
+# Notifications of the table.
 
 
 def told(subscriptions: Subscriptions) -> list[tuple[str, int]]:
-    """What the table of the subscriptions is told from now on."""
+    """The notifications that the table of the subscriptions receives from now on."""
     news: list[tuple[str, int]] = []
     table = subscriptions.table
     table.released = lambda entry: news.append(("released", entry))  # type: ignore[method-assign]

@@ -1,4 +1,4 @@
-"""Live changes leave nothing behind: memory after many cycles is memory after a few."""
+"""Live changes do not leak: memory after many cycles is memory after a few."""
 
 import gc
 import tracemalloc
@@ -53,7 +53,7 @@ def test_cycles_of_changes_leave_no_memory_behind(
     subscriptions.expansion()
 
     def most(begin: int, end: int) -> int:
-        """The most memory that is held at some moments of these cycles."""
+        """The most memory held at some points of these cycles."""
         held = 0
         for cycle in range(begin, end):
             kind(subscriptions, cycle)
@@ -64,7 +64,7 @@ def test_cycles_of_changes_leave_no_memory_behind(
         return held
 
     gc.collect()
-    gc.freeze()  # what other tests have left need not be looked at each time
+    gc.freeze()  # objects of other tests need not be scanned each time
     tracemalloc.start()
     try:
         early = most(0, 1500)

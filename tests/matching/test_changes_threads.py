@@ -1,4 +1,4 @@
-"""Live changes from many threads: each view is that of one version, complete and for good."""
+"""Live changes from many threads: each view shows one version, complete and unchanging."""
 
 import random
 import sys
@@ -16,13 +16,13 @@ from pathcast.matching.results.match_expansion import Expansion
 
 XPATHS = [f"/a/b{number}" for number in range(40)]
 CHANGES = 6000
-# Rows are laid out anew often.
+# With this tuning, rows are laid out again often.
 OFTEN = Tuning(changed_rows=100)
 
 
 @pytest.fixture(autouse=True)
 def hurry() -> Iterator[None]:
-    """Threads take turns often."""
+    """Make threads switch often."""
     interval = sys.getswitchinterval()
     sys.setswitchinterval(2e-5)
     yield
@@ -34,7 +34,7 @@ Contents = dict[int, tuple[int, str | None]]
 
 
 def look(expansion: Expansion, chance: random.Random) -> Seen:
-    """A document's entries, and all that can be asked for them, with other threads at work in between."""
+    """Expand a document's entries in all ways, with other threads running in between."""
     entries = np.array(sorted(chance.sample(range(60), 12)), dtype=np.int32)
     ids = expansion.ids_of_all(np.array([0, len(entries)], dtype=np.int64), entries)[1].tolist()
     subscribers = SubscriberRows(expansion)
@@ -49,7 +49,7 @@ def wanted(contents: Contents, entries: list[int]) -> tuple[list[int], list[str]
 
 
 def run(*calls: object) -> None:
-    """All at once, to the end; the first error of any."""
+    """Run all at once, to the end; raise the first error of any."""
     errors: list[BaseException] = []
 
     def guarded(call) -> None:

@@ -1,4 +1,4 @@
-"""Expressions that other processes compiled are merged into the index that one process would have made."""
+"""Merging expressions that other processes compiled gives the index that one process would have built."""
 
 import itertools
 from pathlib import Path
@@ -29,7 +29,7 @@ def shards_of(expressions: list[str], namespaces: Namespaces, cuts: list[int]) -
 
 
 def add_merged(matcher: pathcast.Matcher, expressions: list[str], shards: list[tuple[int, bytes]]) -> dict[int, str]:
-    """Add all good expressions, their ids their places and one; the reasons why others are none."""
+    """Add all valid expressions, with index + 1 as id; return the reasons why the others are invalid."""
     subscriptions = matcher.subscriptions
     known = len(subscriptions.table)
     assert isinstance(matcher.engine, Mergeable)

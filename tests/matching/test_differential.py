@@ -1,9 +1,9 @@
 """Every engine agrees with lxml on random documents and random patterns over the whole fragment.
 
-A round is a handful of documents, each in a few variants, and patterns drawn from them; each pattern is asked of each
-document. lxml reads each document and compiles each pattern once; then every engine gets all documents in a batch, the
-default one twice, since it learns from them. A few pairs are explained, too. On a difference the pattern and the
-document are made as small as they can be and still differ, and reported with both answers.
+A round is a handful of documents, each in a few variants, and patterns drawn from them; each pattern is matched against
+each document. lxml reads each document and compiles each pattern once; then every engine gets all documents in a batch,
+the default one twice, since it learns from them. A few pairs are explained, too. On a difference, the pattern and the
+document are minimised while they still differ, and reported with both answers.
 """
 
 import functools
@@ -37,12 +37,12 @@ class Round:
     patterns: tuple[Path, ...]
     expressions: tuple[str, ...]
     expected: tuple[tuple[int, ...], ...]
-    """For each document the indices of the patterns that lxml says it matches."""
+    """For each document the indices of the patterns that match according to lxml."""
 
 
 @functools.lru_cache(maxsize=4)
 def drawn(seed: int) -> Round:
-    """The round with this seed; every third one ignores namespaces, every fourth has odd numbers all over."""
+    """The round with this seed; every third one ignores namespaces, every fourth is full of odd numbers."""
     random = Random(seed)
     namespaces: Namespaces = "ignore" if seed % 3 == 0 else NAMESPACES
     bases = [random_document(random, odd=0.9 if seed % 4 == 0 else 0.3) for _ in range(DOCUMENTS)]
@@ -58,14 +58,14 @@ def drawn(seed: int) -> Round:
 
 
 def compiled(engine: str, expressions: tuple[str, ...], namespaces: Namespaces) -> pathcast.Matcher:
-    """A matcher in which the id of an expression is its index and one."""
+    """A matcher in which the id of an expression is its index + 1."""
     subscriptions = pathcast.Subscriptions(namespaces=namespaces)
     subscriptions.add_many(expressions)
     return subscriptions.compile(engine=engine, entities="expand")
 
 
 def found(engine: str, expressions: tuple[str, ...], documents: list[bytes], namespaces: Namespaces) -> list[Answers]:
-    """What the engine says to the documents as a batch; the default one, which learns, again as its matcher reads."""
+    """The engine's answers for the documents as a batch; for the default engine, which learns, a second time."""
     matcher = compiled(engine, expressions, namespaces)
     offsets, ids = matcher.match_batch(read_batch(documents, entities="expand"))
     batch = [{int(number) - 1 for number in ids[begin:end]} for begin, end in itertools.pairwise(offsets)]
@@ -94,7 +94,7 @@ def test_engines_and_explanations_agree_with_lxml(seed: int) -> None:
 
 @pytest.mark.slow
 def test_patterns_match_a_fair_share_of_documents() -> None:
-    """Else the differential test would compare little but misses."""
+    """Otherwise the differential test would compare little but misses."""
     rounds = [drawn(seed) for seed in range(1, 7)]
     shares = [sum(map(len, each.expected)) / PAIRS_A_ROUND for each in rounds]
     assert 0.1 < sum(shares) / len(shares) < 0.6
@@ -143,7 +143,7 @@ def texts() -> list[str]:
 
 @pytest.mark.slow
 def test_a_difference_is_reported_as_a_small_example(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With an engine that goes wrong on every comment, what is left is a comment and what it takes to ask."""
+    """With an engine that fails on every comment, minimisation leaves a comment and a minimal pattern."""
 
     def wrong(_: str, expressions: tuple[str, ...], documents: list[bytes], namespaces: Namespaces) -> list[Answers]:
         answers = [
@@ -175,9 +175,9 @@ def report(engine: str, text: str, pattern: Path, document: Document, namespaces
             ours = {bool(answer[0]) for answer in found(engine, (text,), [data], namespaces)}
             return ours.pop() if len(ours) == 1 else "now this, now that", theirs
         except oracle.Unanswerable as error:
-            return False, f"refused: {error}"
+            return False, f"rejected: {error}"
         except pathcast.PathcastError as error:
-            return f"refused: {error.reason}", theirs
+            return f"rejected: {error.reason}", theirs
 
     ours, theirs = answers(text, document)
     if ours == theirs:
@@ -193,7 +193,7 @@ def report(engine: str, text: str, pattern: Path, document: Document, namespaces
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """A test for each round: a hundred thousand pairs, or a million with `--long`."""
+    """One test per round: a hundred thousand pairs, or a million with `--long`."""
     if "seed" in metafunc.fixturenames:
         pairs = 1_000_000 if metafunc.config.getoption("--long") else 100_000
         metafunc.parametrize("seed", range(1, pairs // PAIRS_A_ROUND + 1))

@@ -1,4 +1,4 @@
-"""Every engine takes what is empty: a batch without documents, a table without patterns, documents without elements."""
+"""Every engine handles empty input: a batch without documents, a table without patterns, minimal documents."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from pathcast.matching import engines
 from pathcast.matching.engine_contract import Skipping
 from pathcast.matching.engine_registry import engine_class
 
-# A path, a filter, a branch, nothing but the document, and what engines hand on.
+# A path, a filter, a branch, the document alone, and patterns that engines delegate.
 PATTERNS = ["/a", "//b[@k = 1]", "/a[b]/c", "/", "/*/*", "/a[not(b)]", "//a[. = 'x' or c]"]
 
 

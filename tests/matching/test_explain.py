@@ -1,4 +1,4 @@
-"""Explanations: the words and places that people read; `test_explain_properties.py` holds them against lxml."""
+"""Explanations: their words and places; `test_explain_properties.py` compares them with lxml."""
 
 import json
 from pathlib import Path
@@ -129,7 +129,7 @@ def test_every_document_matches_the_document() -> None:
         ("//p[@id >= 13]", "`@id` is 12, wanted at least 13, line 7"),
         ("//p[@id <= 6]", "`@id` is 7, wanted at most 6, line 4"),
         ("/news[@id != 7]", "`@id` is 7, wanted anything but 7, line 1"),
-        ("/news[@lang = 5]", "`@lang` is 'en', no number, wanted 5, line 1"),
+        ("/news[@lang = 5]", "`@lang` is 'en', not a number, wanted 5, line 1"),
         ("/news[@lang = 'EN']", "`@lang` is 'en', wanted 'EN' (only the case differs), line 1"),
         (
             "//p[text() = 'it rained ']",
@@ -142,26 +142,26 @@ def test_every_document_matches_the_document() -> None:
             "//title[starts-with(., 'rain')]",
             "`title` is 'Rain', does not start with 'rain' (only the case differs), line 2",
         ),
-        ("/news/title", "no child `title` (children: head, body), line 1 (one stands deeper, line 2)"),
-        ("//q/p", "no child `p` (there are no children), line 5 (one stands elsewhere, line 4)"),
-        ("//head//p", "no `p` below, line 2 (one stands elsewhere, line 4)"),
-        ("//P", "the document has no `P` (one is spelt `p`, line 4)"),
+        ("/news/title", "no child `title` (children: head, body), line 1 (found deeper, line 2)"),
+        ("//q/p", "no child `p` (there are no children), line 5 (found elsewhere, line 4)"),
+        ("//head//p", "no `p` below, line 2 (found elsewhere, line 4)"),
+        ("//P", "the document has no `P` (found with the spelling `p`, line 4)"),
         ("/nitf", "the root element is `news`, wanted `nitf`, line 1"),
-        ("/p", "the root element is `news`, wanted `p`, line 1 (one stands deeper, line 4)"),
-        ("//em/@id", "no attribute `id` (there are no attributes), line 7 (one stands elsewhere, line 1)"),
-        ("/news/@k", "no attribute `k` (attributes: id, lang), line 1 (one stands deeper, line 5)"),
+        ("/p", "the root element is `news`, wanted `p`, line 1 (found deeper, line 4)"),
+        ("//em/@id", "no attribute `id` (there are no attributes), line 7 (found elsewhere, line 1)"),
+        ("/news/@k", "no attribute `k` (attributes: id, lang), line 1 (found deeper, line 5)"),
         ("//em[.//em]", "no `em` below, line 7"),
         ("//head//head[p]", "no `head` below, line 2"),
         ("//q[q]", "no child `q` (there are no children), line 5"),
-        ("//em//@k", "no attribute `k` here or below, line 7 (one stands elsewhere, line 5)"),
+        ("//em//@k", "no attribute `k` here or below, line 7 (found elsewhere, line 5)"),
         ("//@none", "the document has no attribute `none`"),
         ("//body[2]/x".replace("[2]", "[not(q)]"), "no child `x` (children: p), line 3"),
-        ("/@id", "the document node has no attributes, only its elements have (one stands deeper, line 1)"),
-        ("/text()", "the document node has no text, only its elements have"),
+        ("/@id", "the document node has no attributes; only elements do (found deeper, line 1)"),
+        ("/text()", "the document node has no text; only elements do"),
         ("//em/*", "no child element (there are no children), line 7"),
-        ("//p[@id < 'x']", "can't hold, whatever the document has, line 1"),
-        ("//p[not(@id)]", "`@id` holds and must not (found '7'), line 4"),
-        ("/*[not(//em)]", "`//em` holds and must not, line 7"),
+        ("//p[@id < 'x']", "cannot hold in any document, line 1"),
+        ("//p[not(@id)]", "`@id` holds but must not (found '7'), line 4"),
+        ("/*[not(//em)]", "`//em` holds but must not, line 7"),
         ("//p[//none]", "the document has no `none`"),
         ("//p[/news/@id = 8]", "`@id` is 7, wanted 8, line 1"),
     ],
@@ -240,8 +240,8 @@ def test_ignored_namespaces_are_not_shown() -> None:
 
 
 def test_a_name_in_another_namespace_is_pointed_out() -> None:
-    assert "(one is in the namespace urn:f, line 1)" in explained("/story", FEED).nearest
-    assert "(one is in no namespace, line 1)" in explained("/f:news", "<news/>", {"f": "urn:f"}).nearest
+    assert "(found in the namespace urn:f, line 1)" in explained("/story", FEED).nearest
+    assert "(found in no namespace, line 1)" in explained("/f:news", "<news/>", {"f": "urn:f"}).nearest
     assert explained("/news/Title").nearest == "no child `Title` (children: head, body), line 1"
 
 

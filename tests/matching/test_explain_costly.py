@@ -1,4 +1,4 @@
-"""Explanations of what is made to cost: depth, width, long numbers, nested predicates."""
+"""Explanations of expensive input: depth, width, long numbers, nested predicates."""
 
 import pytest
 

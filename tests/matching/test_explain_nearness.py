@@ -1,4 +1,4 @@
-"""The nearest text of a miss is shown wherever it stands, with what differs."""
+"""A miss shows the nearest text, wherever it is, with the difference."""
 
 import pytest
 

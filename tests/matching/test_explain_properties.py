@@ -1,4 +1,4 @@
-"""Explanations held against lxml and the reference: they say match when there is one, and name what is there.
+"""Explanations compared with lxml and the reference: they report a match if there is one, and name existing nodes.
 
 Documents and patterns are those of the differential test, over the whole fragment; plain paths are drawn by Hypothesis.
 """
@@ -117,7 +117,7 @@ def test_every_place_that_is_named_is_there(seed: int, namespaces: Namespaces) -
     for explanation in asked.explanations:
         for place in all_places(explanation):
             nodes = asked.found(place.path)
-            # Attributes of one local name can be several where namespaces are ignored.
+            # If namespaces are ignored, several attributes can have one local name.
             assert len(nodes) == 1 or ("@" in place.path and namespaces == "ignore"), place
             if not isinstance(nodes[0], str):
                 element = nodes[0]
@@ -127,7 +127,7 @@ def test_every_place_that_is_named_is_there(seed: int, namespaces: Namespaces) -
             assert place.value is None or isinstance(nodes[0], str) or _shows(place.value, element.xpath("string()"))
             tag = f"{element.prefix}:{local_part(element.tag)}" if element.prefix else element.tag
             begin = lines[place.line - 1][place.column - 1 :]
-            if not begin.startswith("&"):  # what an entity holds stands where it is referred to
+            if not begin.startswith("&"):  # the content of an entity has the location of its reference
                 assert begin.startswith(f"<{local_part(tag)}"), place
                 # libxml2 takes the line where the tag ends, and knows no line end but \n.
                 assert element.sourceline == place.line or ">" not in begin or "\r" in text
@@ -156,7 +156,7 @@ def test_steps_of_a_match_are_satisfied_by_nodes_below_each_other(seed: int, nam
 @settings(deadline=None, max_examples=60)
 @given(seeds, spaces)
 def test_a_miss_is_the_first_thing_that_nothing_satisfies(seed: int, namespaces: Namespaces) -> None:
-    """What comes before it can be satisfied, with it no longer: by the reference, on the pattern cut short."""
+    """The part before it can be satisfied, but not together with it: by the reference, on the truncated pattern."""
     asked = Asked(seed, namespaces)
     document = pathcast.documents.read(asked.data, entities="expand")
 
@@ -236,7 +236,7 @@ def _last(path: str) -> str:
 
 
 def _shows(shown: str, value: str) -> bool:
-    """Whether a value is shown as it is, its beginning, or a piece of it."""
+    """Whether the shown value is the whole value, its beginning, or a piece of it."""
     if shown.startswith("…") and len(value) > 60:
         return len(shown) <= 202 and shown[1:].removesuffix("…") in value
     return shown == (value if len(value) <= 200 else value[:200] + "…")

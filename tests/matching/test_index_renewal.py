@@ -1,4 +1,4 @@
-"""An index from elsewhere: what it says of its subscriptions is checked, and what was compiled is not believed."""
+"""An index from an untrusted source: its subscriptions are checked, and its compiled arrays are not trusted."""
 
 import copy
 import os
@@ -35,7 +35,7 @@ def _not_to_last(monkeypatch):
 
 
 def saved(folder, engine=None):
-    """An index with gaps, ids out of order, subscribers, and all kinds of patterns; what it answers."""
+    """An index with gaps, ids out of order, subscribers, and all kinds of patterns; and its answers."""
     subscriptions = pathcast.Subscriptions(NAMESPACES)
     count = len(EXPRESSIONS)
     names = [None if at % 3 == 0 else f"s{at % 4}" for at in range(count)]
@@ -67,7 +67,7 @@ def test_an_index_is_the_same_when_it_is_not_trusted(tmp_path, engine):
 
 
 def rewritten(folder, change):
-    """An index in order, but for what `change` does to its facts and arrays; its checksums are right."""
+    """A valid index, except for the change of its facts and arrays by `change`; its checksums are right."""
     saved(folder / "right")
     snapshot = open_snapshot(folder / "right", "index")
     facts, arrays = copy.deepcopy(snapshot.facts), {name: array.copy() for name, array in snapshot.arrays.items()}
@@ -94,24 +94,24 @@ def give(name, array):
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        pytest.param(put("ids", 3, 50), "twice|in use", id="an id twice"),
-        pytest.param(put("ids", 3, -1), "an id is", id="an id below 1"),
-        pytest.param(put("entries", 0, 99), "subscriptions that refer to nothing", id="no such entry"),
-        pytest.param(put("owners", 0, 4), "subscribers that refer to nothing", id="no such subscriber"),
-        pytest.param(put("text_slots", 0, 99), "texts of subscriptions that refer", id="a text of nobody"),
+        pytest.param(put("ids", 3, 50), "twice|already in use", id="an id twice"),
+        pytest.param(put("ids", 3, -1), "must be a whole number", id="an id below 1"),
+        pytest.param(put("entries", 0, 99), "subscriptions have dangling references", id="no such entry"),
+        pytest.param(put("owners", 0, 4), "subscribers have dangling references", id="no such subscriber"),
+        pytest.param(put("text_slots", 0, 99), "texts of subscriptions have dangling", id="a text of nobody"),
         pytest.param(put("text_offsets", 1, 1 << 40), "outside of their bytes", id="a text beyond"),
         pytest.param(put("owner_names", 0, 0xFF), "not UTF-8", id="a name that is none"),
-        pytest.param(put("table_nodes", 0, 1 << 20), "patterns that refer to nothing", id="no such node"),
-        pytest.param(put("table_trie_step", 1, 1 << 20), "steps that refer to nothing", id="no such name"),
-        pytest.param(put("table_trie_parent", 1, 2), "lead to themselves", id="a circle"),
-        pytest.param(put("table_trees_entries", 0, 99), "patterns that refer to nothing", id="a tree of no entry"),
-        pytest.param(give("ids", np.zeros(3)), "'ids' is missing, or of another kind", id="numbers of another kind"),
-        pytest.param(give("entries", np.zeros(2, np.int32)), "not of one length", id="too few"),
+        pytest.param(put("table_nodes", 0, 1 << 20), "patterns have dangling references", id="no such node"),
+        pytest.param(put("table_trie_step", 1, 1 << 20), "steps have dangling references", id="no such name"),
+        pytest.param(put("table_trie_parent", 1, 2), "its own ancestor", id="a circle"),
+        pytest.param(put("table_trees_entries", 0, 99), "patterns have dangling references", id="a tree of no entry"),
+        pytest.param(give("ids", np.zeros(3)), "'ids' is missing or has the wrong type", id="numbers of another kind"),
+        pytest.param(give("entries", np.zeros(2, np.int32)), "differ in length", id="too few"),
         pytest.param(give("texts", np.zeros((2, 2), np.uint8)), "pieces of bytes", id="a table of bytes"),
-        pytest.param(lambda facts, _: facts.update(max_steps="x"), "'max_steps' in its manifest", id="no number"),
-        pytest.param(lambda facts, _: facts.update(next_id=0), "'next_id' in its manifest", id="an id that is none"),
+        pytest.param(lambda facts, _: facts.update(max_steps="x"), "'max_steps' in the manifest", id="no number"),
+        pytest.param(lambda facts, _: facts.update(next_id=0), "'next_id' in the manifest", id="an id that is none"),
         pytest.param(lambda facts, _: facts.update(namespaces=[1]), "namespaces", id="namespaces"),
-        pytest.param(lambda facts, _: facts.pop("engine"), "which this Pathcast lacks", id="no engine"),
+        pytest.param(lambda facts, _: facts.pop("engine"), "does not have", id="no engine"),
         pytest.param(lambda facts, _: facts.update(layout="x"), "layout 'x'", id="no layout"),
     ],
 )
@@ -142,7 +142,7 @@ def changed(array, random):
 
 
 def open_changed(folder, count):
-    """Open indexes that were changed and signed anew, each engine's in turn; how many could be opened."""
+    """Open indexes that were changed and signed again, for each engine in turn; return how many could be opened."""
     random, opened = Random(11), 0
     originals = []
     current: list[Snapshot] = []

@@ -1,4 +1,4 @@
-"""The matcher: inputs, order, errors in their place, and the index on disk."""
+"""The matcher: inputs, order, errors in the place of matches, and the index on disk."""
 
 import subprocess
 import sys

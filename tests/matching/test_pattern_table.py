@@ -1,4 +1,4 @@
-"""The table of patterns: one expression at a time, or many at once, with the same outcome."""
+"""The table of patterns: entering one expression at a time gives the same result as many at once."""
 
 import pytest
 from hypothesis import given

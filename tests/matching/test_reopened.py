@@ -1,4 +1,4 @@
-"""An index that was opened goes on changing as the set that it was saved from would have."""
+"""An opened index continues to change like the set that it was saved from."""
 
 import pathcast
 from pathcast import Subscriptions

@@ -53,7 +53,7 @@ def test_an_id_given_twice_at_once_is_refused() -> None:
 def test_the_last_id_is_the_last() -> None:
     subscriptions = Subscriptions()
     assert subscriptions.add("//a", id=2**31 - 1) == 2**31 - 1
-    with pytest.raises(LimitError, match="ids beyond"):
+    with pytest.raises(LimitError, match="the next id would exceed"):
         subscriptions.add("//b")
     assert subscriptions.add("//b", id=3) == 3
 
@@ -126,7 +126,7 @@ def test_a_wrong_call_says_so_and_changes_nothing(call, error) -> None:
 
 
 class Model(RuleBasedStateMachine):
-    """Subscriptions against a dictionary, over any history of changes."""
+    """Subscriptions compared with a dictionary, over any history of changes."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -219,7 +219,7 @@ def test_a_file_without_ids_counts(tmp_path: Path) -> None:
 @pytest.mark.parametrize("wrong", [None, 5, b"/a"], ids=str)
 def test_what_is_no_text_is_no_subscription(wrong: Any) -> None:
     subscriptions = Subscriptions()
-    with pytest.raises(PatternError, match="a subscription is a str, not "):
+    with pytest.raises(PatternError, match="a subscription must be a str, got "):
         subscriptions.add(wrong)
     refused = subscriptions.add_many(["/a", wrong], errors="collect")
     assert [error.index for error in refused] == [1] and len(subscriptions) == 1
@@ -368,7 +368,7 @@ def test_what_the_table_has_entered_is_added_as_rows_would_be():
     assert list(other.add_entered(entered, 5, [], np.full(4, -1, np.int32), None)) == [14, 15, 16, 17]
 
 
-@pytest.mark.parametrize(("ids", "reason"), [([1, 1], "twice"), ([0, 1], "id 0"), ([5, 2], "id 5 is in use")])
+@pytest.mark.parametrize(("ids", "reason"), [([1, 1], "twice"), ([0, 1], "id 0"), ([5, 2], "id 5 is already in use")])
 def test_what_was_entered_with_wrong_ids_is_refused_and_changes_nothing(ids, reason):
     subscriptions = pathcast.Subscriptions()
     subscriptions.add("/a", id=5)

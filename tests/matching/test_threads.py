@@ -1,4 +1,4 @@
-"""One matcher in many threads: every answer is that of one moment, whatever changes meanwhile."""
+"""One matcher in many threads: every answer is consistent with one moment, whatever changes meanwhile."""
 
 import sys
 import threading
@@ -32,7 +32,7 @@ PATTERNS = [
 
 @pytest.fixture(autouse=True)
 def threads_take_turns_often() -> Iterator[None]:
-    """A race that shows once in a thousand runs shows in most of them."""
+    """Makes a race that occurs once in a thousand runs occur in most of them."""
     interval = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     yield
@@ -56,16 +56,16 @@ RESTLESS = Tuning(
     selection_in_background=30,
     unused_entries=10,
 )
-MANY = 300  # subscriptions at a time, so that a long run remembers no more of each answer than a short one
+MANY = 300  # subscriptions at a time, so that a long run keeps no more of each answer than a short one
 
 
 class History:
-    """Subscriptions that one thread changes, and what they were at each version."""
+    """Subscriptions that one thread changes, and their state at each version."""
 
     def __init__(self, random: Random) -> None:
         self.random = random
         self.subscriptions = Subscriptions(tuning=RESTLESS)
-        self.subscribed: dict[int, int] = {}  # the number of the pattern of each id
+        self.subscribed: dict[int, int] = {}  # the pattern number of each id
         self.at: dict[int, dict[int, int]] = {}
         self.note()
 
@@ -96,7 +96,7 @@ class History:
 @pytest.mark.slow
 @pytest.mark.parametrize("engine", ["automaton", "reference"])
 def test_every_answer_is_that_of_the_subscriptions_at_one_moment(engine: str, request: pytest.FixtureRequest) -> None:
-    """States are forgotten, patterns promoted and predicates chosen again all the time."""
+    """States are dropped, patterns promoted and access predicates re-selected all the time."""
     wanted = truth()
     history = History(Random(1))
     matcher = history.subscriptions.compile(engine=engine)
@@ -159,7 +159,7 @@ def test_many_documents_in_threads_come_back_in_order(threads: int) -> None:
 
 @pytest.mark.slow
 def test_threads_that_meet_new_label_paths_at_the_same_time_agree() -> None:
-    """Each round begins with an engine that has seen no document, so all threads extend it at once."""
+    """Each round starts with an engine that has seen no document, so all threads extend it at once."""
     wanted = truth()
     for _ in range(20):
         subscriptions = Subscriptions()

@@ -1,4 +1,4 @@
-"""Patterns in a snapshot are found again by what they mean, and are not parsed for it."""
+"""Patterns of a snapshot are found by meaning, without parsing them."""
 
 import numpy as np
 import pytest

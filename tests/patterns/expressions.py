@@ -56,7 +56,7 @@ plain = st.lists(
     st.tuples(st.sampled_from(["/", "//"]), st.sampled_from(["a", "b", "p:a", "*"])), min_size=1, max_size=6
 ).map(lambda steps: "".join(axis + test for axis, test in steps))
 
-# What a slip of the pen may add, and what has more than one reading.
+# Pieces that a typing error may add, and pieces with more than one reading.
 SLIPS = [
     *"/@*.[]()='\"<!5a \t",
     "//",
@@ -77,7 +77,7 @@ SLIPS = [
 
 
 def near_miss(text: str, random: Random) -> str:
-    """An expression with a few pieces taken out, doubled or put in: mostly wrong, now and then right."""
+    """An expression with a few pieces removed, doubled or inserted: mostly invalid, sometimes valid."""
     for _ in range(random.randint(1, 3)):
         begin = random.randint(0, len(text))
         end = min(len(text), begin + random.randint(0, 3))

@@ -1,4 +1,4 @@
-"""What an error says: the reason, and the predicate to write in place of a condition, made of the words given."""
+"""Error messages: the reason, and the predicate to write instead of a condition, in the words of the expression."""
 
 import pytest
 
@@ -7,17 +7,17 @@ from pathcast.patterns import parse
 from tests import oracle
 
 CONDITIONS = {
-    "not(//ref-list)": "'not()' stands outside a predicate; write /*[not(//ref-list)]",
-    " not( //a ) ": "'not()' stands outside a predicate; write /*[not( //a )]",
-    "not(a[b and c] or *)": "'not()' stands outside a predicate; write /*[not(//a[b and c] or //*)]",
-    "not(contains(a, 'and'))": "'not()' stands outside a predicate; write /*[not(contains(//a, 'and'))]",
-    "not(//a) and @b = 5": "'not()' stands outside a predicate; write /*[not(//a) and //@b = 5]",
-    "contains(., 'x')": "'contains()' stands outside a predicate; write /*[contains(., 'x')]",
-    "starts-with(text(), 'x')": "'starts-with()' stands outside a predicate; write /*[starts-with(//text(), 'x')]",
-    "//a = 5": "'=' stands outside a predicate; write /*[//a = 5]",
-    "a or b": "'or' stands outside a predicate; write /*[//a or //b]",
+    "not(//ref-list)": "'not()' is allowed only in a predicate; write /*[not(//ref-list)]",
+    " not( //a ) ": "'not()' is allowed only in a predicate; write /*[not( //a )]",
+    "not(a[b and c] or *)": "'not()' is allowed only in a predicate; write /*[not(//a[b and c] or //*)]",
+    "not(contains(a, 'and'))": "'not()' is allowed only in a predicate; write /*[not(contains(//a, 'and'))]",
+    "not(//a) and @b = 5": "'not()' is allowed only in a predicate; write /*[not(//a) and //@b = 5]",
+    "contains(., 'x')": "'contains()' is allowed only in a predicate; write /*[contains(., 'x')]",
+    "starts-with(text(), 'x')": "'starts-with()' is allowed only in a predicate; write /*[starts-with(//text(), 'x')]",
+    "//a = 5": "'=' is allowed only in a predicate; write /*[//a = 5]",
+    "a or b": "'or' is allowed only in a predicate; write /*[//a or //b]",
 }
-"""Conditions, and what is said of them."""
+"""Conditions outside a predicate, and the error message for each."""
 
 
 @pytest.mark.parametrize("expression", CONDITIONS)
@@ -39,7 +39,7 @@ def test_the_advice_asks_what_the_condition_asks_of_a_document(expression: str, 
 
 @pytest.mark.parametrize("expression", ["not(../a)", "not(", "contains(a)", "not(//a)/b", "not(a" + "/a" * 100 + ")"])
 def test_no_advice_is_given_that_would_be_refused_or_is_long(expression: str) -> None:
-    with pytest.raises(PatternError, match=r"stands outside a predicate; write /\*\[…\]"):
+    with pytest.raises(PatternError, match=r"is allowed only in a predicate; write /\*\[…\]"):
         parse(expression)
 
 
@@ -66,5 +66,5 @@ def test_a_prefix_that_is_not_declared_is_named_with_the_way_to_declare_it() -> 
 def test_a_character_without_meaning_is_named_and_acts_on_no_terminal(character: str, shown: str) -> None:
     with pytest.raises(PatternError) as caught:
         parse(f"/a{character}b")
-    assert caught.value.reason == f"{shown} has no meaning in a subscription"
+    assert caught.value.reason == f"unexpected character {shown}"
     assert character.isprintable() or character not in str(caught.value)

@@ -1,4 +1,4 @@
-"""Patterns from known parts are the patterns of recursive descent, and so are the errors."""
+"""Assembled patterns equal the patterns of recursive descent, and so do the errors."""
 
 from random import Random
 
@@ -22,7 +22,7 @@ Outcome = tuple[Pattern, str] | tuple[type, dict[str, object]]
 
 
 def outcome(pattern: Pattern) -> Outcome:
-    """A pattern, and what equality leaves out of it: how its numbers were written."""
+    """A pattern, and what equality ignores: the texts of its numbers."""
     return pattern, str(pattern)
 
 
@@ -51,7 +51,7 @@ def test_an_expression_is_assembled_to_what_descent_gives(expression: str, rando
     for namespaces in (PREFIXES, None, "ignore"):
         wanted = slow(expression, namespaces)
         assert quick(expression, namespaces) == wanted
-        assert quick(expression, namespaces) == wanted  # now that its parts are known
+        assert quick(expression, namespaces) == wanted  # now its parts are known
     for _ in range(10):
         wrong = near_miss(expression, random)
         assert quick(wrong, PREFIXES) == slow(wrong, PREFIXES), wrong

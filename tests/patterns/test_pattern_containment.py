@@ -1,4 +1,4 @@
-"""Containment, bounds and minimal forms never contradict what documents show: lxml says which match what."""
+"""Containment, bounds and minimal forms never contradict lxml's matches on documents."""
 
 import functools
 from collections.abc import Iterator

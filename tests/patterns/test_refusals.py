@@ -1,4 +1,4 @@
-"""What is no pattern is refused with the place, the text and what could stand there instead."""
+"""The parser rejects other expressions with the position, the offending text and what is supported instead."""
 
 from operator import attrgetter
 

@@ -1,4 +1,4 @@
-"""Pattern nodes as objects: they do not change, compare by what they say, and are hashed without descending."""
+"""Pattern nodes as objects: immutable, compared by value, and hashed without recursion."""
 
 import copy
 import gc
@@ -18,7 +18,7 @@ EXPRESSION = "/a[@b = 'x'][contains(c/d, 'y')]//e[f or not(g)][/h > 5.0][starts-
 
 @pytest.mark.slow
 def test_a_pattern_that_travels_is_found_where_it_arrives() -> None:
-    """The hash of a text is another one in each process, so it must not travel."""
+    """String hashes differ between processes, so a pickle must not contain them."""
     code = (
         "import pickle, sys; from pathcast.patterns import parse;"
         f"assert pickle.loads(sys.stdin.buffer.read()) in {{parse({EXPRESSION!r})}}"

@@ -1,4 +1,4 @@
-"""Values: numbers and comparisons as lxml has them, to the last bit."""
+"""Values: numbers and comparisons agree with lxml, to the last bit."""
 
 import math
 
@@ -85,6 +85,6 @@ def test_a_text_is_the_number_that_lxml_makes_of_it(text: str) -> None:
 def test_any_text_is_the_number_that_lxml_makes_of_it(text: str) -> None:
     try:
         wanted = lxml_number(text)
-    except ValueError:  # characters that XML does not allow never reach us
+    except ValueError:  # characters that XML forbids never reach us
         return
     assert same(number_of(text), wanted), (text, number_of(text), wanted)

@@ -16,7 +16,7 @@ _ROOT = etree.Element("root")
 
 
 def like_a_number(random: Random) -> str:
-    """A sign, digits, a point, more digits and an exponent, each now and then."""
+    """A sign, digits, a point, more digits and an exponent, each at random."""
     digits = "0123456789"
     whole = "".join(random.choices(digits, k=random.choice((0, 1, 1, 2, 5, 16, 17, 20, 40))))
     fraction = "." + "0" * random.choice((0, 0, 0, 3, 25)) + "".join(random.choices(digits, k=random.randint(0, 30)))

@@ -79,7 +79,7 @@ def test_a_batch_is_told_in_a_line(folder):
     (folder / "batch.toml").write_text(PIPELINE.partition("[stream]")[0].replace('invalid = "invalid"\n', ""))
     answer = CliRunner().invoke(app, ["run", str(folder / "batch.toml")])
     assert answer.exit_code == 0, answer.output
-    assert "1 of 2 subscriptions is invalid:\n  1 × '[' stands where a step should stand" in answer.stderr
+    assert "1 of 2 subscriptions is invalid:\n  1 × expected a step, got '['" in answer.stderr
     assert "with their reasons, set subscriptions.invalid to a folder" in answer.stderr
     assert answer.stdout.startswith("batch: 1 documents, 1 matches, 0 dead letters")
     assert answer.stdout.count("\n") == 1

@@ -1,15 +1,15 @@
-"""The contract that every engine fulfils, and the capabilities that one may have besides.
+"""The contract that every engine fulfils, and the optional capabilities of engines.
 
-An engine sees distinct patterns (`PatternTable` entries), never subscriptions: it is asked which entries match which
+An engine sees distinct patterns (`PatternTable` entries), never subscriptions: it returns which entries match which
 documents of a batch, and the matcher turns entries into ids, subscribers or links afterwards.
 
-- Answers are exact: for each document precisely the entries whose pattern it matches, ascending. An engine that can't
-  take a pattern or document by design hands it to one that can, and says so in `statistics()`.
+- Answers are exact: for each document precisely the entries whose pattern it matches, ascending. An engine that cannot
+  handle a pattern or document by design delegates it to one that can, and counts this in `statistics()`.
 - A document that could not be read matches nothing.
 - `refresh` is called whenever the table has grown; after it, answers cover the new entries.
 - Names of the batch are translated by `table.translation`; an engine never keeps a batch's own ids.
 
-Capabilities are protocols of their own: `isinstance(engine, Streaming)` tells. Routers need them.
+Capabilities are separate protocols: test with `isinstance(engine, Streaming)`. Routers need them.
 """
 
 from collections.abc import Sequence
@@ -41,15 +41,15 @@ class Engine(Protocol):
 
     @classmethod
     def restore(cls, table: PatternTable, arrays: dict[str, AnyArray]) -> Self:
-        """The engine whose `arrays` these are, over the same table."""
+        """The engine that was saved as `arrays`, over the same table."""
         ...
 
     def arrays(self) -> dict[str, AnyArray]:
-        """What is worth keeping in a snapshot besides the table."""
+        """The arrays to store in a snapshot, in addition to the table."""
         ...
 
     def refresh(self) -> None:
-        """Take up the entries that the table has gained."""
+        """Add the entries that the table has gained."""
         ...
 
     def match_batch(self, batch: DocumentBatch) -> tuple[Offsets, Entries]:
@@ -63,39 +63,39 @@ class Engine(Protocol):
 
 @runtime_checkable
 class Concurrent(Protocol):
-    """Matches in several threads at once, while another one calls `refresh`."""
+    """Matches in several threads at once, while another thread calls `refresh`."""
 
     concurrent: ClassVar[bool]
 
 
 @runtime_checkable
 class Learning(Protocol):
-    """Remembers what documents have shown; an engine for another table with the same names can go on with it."""
+    """Learns from documents; an engine for another table with the same names can continue with the results."""
 
     def learn_from(self, other: Engine) -> None:
-        """Take over what another engine of the same kind has learnt."""
+        """Copy what another engine of the same kind has learnt."""
         ...
 
     def count_on(self, other: Engine) -> None:
-        """Go on with the counts of another engine of the same kind."""
+        """Continue the counts of another engine of the same kind."""
         ...
 
     def compiled(self) -> dict[str, AnyArray]:
-        """Of `arrays`, what is not learnt from documents."""
+        """The part of `arrays` that is not learnt from documents."""
         ...
 
 
 @runtime_checkable
 class Costed(Protocol):
-    """Counts what its patterns cost, so that users can find the expensive ones."""
+    """Counts the cost of its patterns, so that users can find the expensive ones."""
 
     def costs(self) -> "Costs":
-        """What each entry that was tried on documents has cost so far."""
+        """The cost so far of each entry that was tried on documents."""
         ...
 
 
 class Costs(NamedTuple):
-    """Of some entries: on how many documents each was tried, and about how many bytes of values that took to read."""
+    """Per entry: the number of documents it was tried on, and about how many bytes of values were read for it."""
 
     entries: Entries
     tries: Int64s
@@ -103,39 +103,39 @@ class Costs(NamedTuple):
 
     @classmethod
     def of(cls, parts: Sequence["Costs"]) -> "Costs":
-        """Several, one after the other."""
+        """Concatenate several costs."""
         none = cls(np.zeros(0, dtype=np.int32), *np.zeros((2, 0), dtype=np.int64))
         return cls(*(np.concatenate(columns) for columns in zip(none, *parts, strict=True)))
 
 
 @runtime_checkable
 class Mergeable(Protocol):
-    """Takes over what another process has compiled for a part of the patterns (`compiled_shards.py`)."""
+    """Merges what another process has compiled for a part of the patterns (`compiled_shards.py`)."""
 
     @classmethod
     def compile_part(cls, table: PatternTable) -> dict[str, AnyArray]:
-        """What the engine makes of a table's entries, for `merge` elsewhere."""
+        """The engine's arrays for a table's entries, for `merge` elsewhere."""
         ...
 
     def merge(self, arrays: dict[str, AnyArray], moved: MergedNumbers) -> None:
-        """Take over what was compiled for a table that has just been merged into the engine's own."""
+        """Merge what was compiled for a table that has just been merged into the engine's own."""
         ...
 
     def successor(self, table: PatternTable, entries: Entries) -> Engine:
-        """An engine for a table with some of our own table's patterns; `entries` are their numbers there, -1: none."""
+        """An engine for a table with some of our table's patterns; `entries` are their numbers there, -1: none."""
         ...
 
 
 @runtime_checkable
 class Limited(Protocol):
-    """Bounds what one document may cost: one that would cost more gets a `LimitError` in the batch's `errors`."""
+    """Bounds the cost of a document: one that would cost more gets a `LimitError` in the batch's `errors`."""
 
     limits: Limits
 
 
 @runtime_checkable
 class Skipping(Protocol):
-    """Can leave out entries whose answer is known already (negative annotations of routers upstream)."""
+    """Can skip entries whose answer is already known (negative annotations of routers upstream)."""
 
     def match_except(self, batch: DocumentBatch, skip: Mask) -> tuple[Offsets, Entries]:
         """As `match_batch`, without the entries that `skip` marks, and without their work."""
@@ -144,7 +144,7 @@ class Skipping(Protocol):
 
 @runtime_checkable
 class Expiring(Protocol):
-    """Can stop looking for entries within a document (last places of data patterns, from routers upstream)."""
+    """Can stop searching for entries within a document (last places of data patterns, from routers upstream)."""
 
     def match_until(self, batch: DocumentBatch, skip: Mask, expiry: Entries) -> tuple[Offsets, Entries]:
         """As `match_except`; past `expiry[entry]` start tags an entry can have no new match and need not be tried."""
@@ -153,9 +153,9 @@ class Expiring(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class StreamMatches:
-    """What a stream over one document found.
+    """The results of a stream over one document.
 
-    `positions[k]` is how many start tags had been read when `entries[k]` was certain; `read` how many when it stopped.
+    `positions[k]` is the number of start tags read when `entries[k]` was certain; `read` the number when it stopped.
     """
 
     entries: Entries
@@ -165,15 +165,15 @@ class StreamMatches:
 
 @runtime_checkable
 class Streaming(Protocol):
-    """Matches while the document is being read, as a router that forwards early does."""
+    """Matches while the document is being read, for a router that forwards early."""
 
     def match_stream(
         self, document: Document, *, skip: Mask | None = None, link: Entries | None = None
     ) -> StreamMatches:
         """The entries that match, with positions.
 
-        With `link` (the link of each entry, -1 for none) the stream stops as soon as every link that has an entry
-        to wait for is decided, that is, has a match; entries of decided links need not be reported.
+        With `link` (the link of each entry, -1 for none) the stream stops as soon as every link with undecided entries
+        is decided, that is, has a match; entries of decided links need not be reported.
         """
         ...
 
@@ -185,6 +185,6 @@ class PathMatching(Protocol):
     def match_paths(self, paths: list[tuple[str, ...]]) -> tuple[Offsets, Entries]:
         """For each label path the plain-path entries that an element with it satisfies, ascending.
 
-        For the empty path those that every document satisfies.
+        For the empty path, the entries that every document satisfies.
         """
         ...

@@ -5,7 +5,7 @@ from typing import cast
 
 from .engine_contract import Engine
 
-# Where each engine is found: it is imported when it is first asked for, since each brings kernels of its own.
+# Where to find each engine: it is imported on first use, since each brings its own kernels.
 _ENGINES = {
     "automaton": ("pathcast.matching.automaton", "AutomatonEngine"),
     "gpx": ("pathcast.literature.gpx", "GpxEngine"),
@@ -32,6 +32,6 @@ def engine_class(name: str | None) -> type[Engine]:
     if name is None:
         name = engines()[0]
     if name not in _ENGINES:
-        raise ValueError(f"there is no engine '{name}'; engines: {', '.join(engines())}")
+        raise ValueError(f"unknown engine '{name}'; engines: {', '.join(engines())}")
     module, attribute = _ENGINES[name]
     return cast("type[Engine]", getattr(import_module(module), attribute))

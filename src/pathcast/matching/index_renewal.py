@@ -1,14 +1,14 @@
-"""Renewal: the subscriptions of an index that strangers may have written, so that they can be compiled anew.
+"""Renewal: reads the subscriptions of an index from an untrusted source, so that they can be compiled again.
 
-Kernels follow an engine's arrays without looking where they lead, so a forged number there ends the process, or worse.
-To check that a hundred arrays agree takes as long as making them, and each engine would need checks of its own, with a
-hole for each that was forgotten. So nothing that was compiled is believed, or even looked at: here the subscriptions
-are read, as text, and whoever wants a matcher compiles these.
+Kernels follow an engine's arrays without bounds checks, so a forged number in them ends the process, or worse. Checking
+that a hundred arrays agree takes as long as building them, and each engine would need its own checks, with a hole for
+every forgotten one. Compiled arrays are therefore neither trusted nor read: only the subscriptions are read, as text,
+and the caller compiles them.
 
-Invariant: no kernel sees an array of the snapshot. What is read is held against the lengths and numbers that it refers
-to; an expression is parsed as one that somebody adds. What does not fit is a `SnapshotError`.
-Cost: as much as adding the subscriptions, some 3 µs for a plain path, besides what compiling takes; memory for the
-result, and for the text of some 100,000 at a time.
+Invariant: no kernel sees an array of the snapshot. All references are checked against the lengths of the arrays that
+they refer to; an expression is parsed like any added one. A mismatch is a `SnapshotError`.
+Cost: as much as adding the subscriptions, some 3 µs for a plain path, in addition to compiling; memory for the result,
+and for the text of some 100,000 at a time.
 """
 
 from collections.abc import Iterator, Mapping
@@ -29,12 +29,12 @@ from .subscriptions.subscription_files import LARGEST_ID
 from .subscriptions.subscriptions import Subscriptions
 from .table.path_trie_kernels import NONE
 
-# So many subscriptions, or characters, are added at a time.
+# The most subscriptions, or characters, that are added at a time.
 _GROUP, _CHARACTERS = 1 << 17, 1 << 25
 
 
 def read_distrusting(facts: Mapping[str, Any], arrays: Mapping[str, AnyArray]) -> Subscriptions:
-    """The subscriptions that the facts and arrays of `Subscriptions.state` tell of, whoever has written them."""
+    """The subscriptions in the facts and arrays of `Subscriptions.state`, from an untrusted source."""
     try:
         steps, next_id = _whole(facts, "max_steps"), _whole(facts, "next_id")
         subscriptions = Subscriptions(facts.get("namespaces"), max_steps=steps, first_id=next_id)
@@ -42,7 +42,7 @@ def read_distrusting(facts: Mapping[str, Any], arrays: Mapping[str, AnyArray]) -
             subscriptions.add_many(xpaths, owners, ids)
     except (PathcastError, ValueError, TypeError) as error:
         reason = error.reason if isinstance(error, PathcastError) else error
-        raise SnapshotError(f"the index is damaged: {reason}; compile it anew") from None
+        raise SnapshotError(f"the index is damaged: {reason}; compile it again") from None
     return subscriptions
 
 
@@ -74,7 +74,7 @@ class _Rows:
         slots = _column(arrays, "text_slots")
         self._own = _texts(arrays, "texts", "text_offsets")
         if len(slots) != len(self._own) or not len(self._ids) == len(self._of) == len(self._owners):
-            raise SnapshotError("columns of subscriptions are not of one length")
+            raise SnapshotError("the columns of subscriptions differ in length")
         _check_within(self._of, GONE, len(self._entries), "subscriptions")
         _check_within(self._owners, NOBODY, len(self._names), "subscribers")
         _check_within(slots, 0, len(self._ids), "texts of subscriptions")
@@ -98,12 +98,12 @@ class _Entries:
         parent, step, nodes = (_column(arrays, name) for name in ("trie_parent", "trie_step", "nodes"))
         trees, self._trees = _column(arrays, "trees_entries"), _texts(arrays, "trees_texts", "trees_offsets")
         if len(parent) != len(step) or len(trees) != len(self._trees) or len(self._names) != len(listed):
-            raise SnapshotError("columns of patterns are not of one length")
+            raise SnapshotError("the columns of patterns differ in length")
         _check_within(nodes, NONE, len(parent), "patterns")
         _check_within(trees, 0, len(nodes), "patterns")
         _check_within(step, 0, 2 * (len(listed) + 1), "steps")
         if not bool((parent[1:] < np.arange(1, len(parent))).all()) or bool((parent < 0).any()):
-            raise SnapshotError("there are steps that lead to themselves")
+            raise SnapshotError("a step is its own ancestor")
         self._parent, self._step, self._nodes = parent.tolist(), step.tolist(), nodes.tolist()
         self._place = dict(zip(trees.tolist(), range(len(trees)), strict=True))
 
@@ -115,39 +115,39 @@ class _Entries:
         if node == NONE:
             place = self._place.get(entry)
             if place is None:
-                raise SnapshotError("there is a subscription without a pattern")
+                raise SnapshotError("a subscription has no pattern")
             return self._trees[place]
         steps: list[int] = []
         while node:
             steps.append(self._step[node])
             node = self._parent[node]
             if len(steps) > self._max_steps:
-                raise SnapshotError(f"there is a path with more than {self._max_steps} steps")
+                raise SnapshotError(f"a path has more than {self._max_steps} steps")
         return path_text(tuple(reversed(steps)), self._names)
 
 
 def _whole(facts: Mapping[str, Any], name: str) -> int:
     found = facts.get(name)
     if type(found) is not int or not 0 < found <= LARGEST_ID + 1:
-        raise SnapshotError(f"'{name}' in its manifest is not what belongs there")
+        raise SnapshotError(f"'{name}' in the manifest is missing or invalid")
     return found
 
 
 def _column(arrays: Mapping[str, AnyArray], name: str) -> Int32s:
     found = arrays.get(name)
     if found is None or found.dtype != np.int32 or found.ndim != 1:
-        raise SnapshotError(f"the array '{name}' is missing, or of another kind")
+        raise SnapshotError(f"the array '{name}' is missing or has the wrong type")
     return found.view(np.ndarray)
 
 
 def _texts(arrays: Mapping[str, AnyArray], data: str, offsets: str) -> Texts:
     pieces, edges = arrays.get(data), arrays.get(offsets)
     if pieces is None or edges is None or edges.size == 0:
-        raise SnapshotError(f"the array '{data}' is missing, or of another kind")
+        raise SnapshotError(f"the array '{data}' is missing or has the wrong type")
     check_pieces(pieces, edges, len(edges) - 1 if edges.ndim else 0, f"'{data}'")
     return Texts(pieces, edges)
 
 
 def _check_within(column: Int32s, least: int, end: int, what: str) -> None:
     if len(column) and not least <= int(column.min()) <= int(column.max()) < end:
-        raise SnapshotError(f"there are {what} that refer to nothing")
+        raise SnapshotError(f"{what} have dangling references")

@@ -1,9 +1,9 @@
 """The matcher: documents in, matches out, by one engine over one set of subscriptions.
 
-It follows its subscriptions: each match begins with a view of them, lets the engine take up the patterns that are new
-in it, and answers for that view. Matches that were handed out keep the meaning that they had.
+It follows its subscriptions: each match starts with a view of them, lets the engine add the patterns that are new in
+the view, and answers for that view. Matches that were returned earlier keep their meaning.
 
-Threads: one matcher serves many. Engines that say so (`Concurrent`) match in all of them at once, others one at a time.
+Threads: one matcher serves many threads. `Concurrent` engines match in all of them at once, others one at a time.
 """
 
 import itertools
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 _GROUP = 256
 _GROUP_BYTES = 1 << 20
 
-# Documents to be read, or one that was.
+# Documents to be read, or one that was already read.
 Group = list[Readable] | Document
 
 
@@ -57,19 +57,19 @@ class MatchedData(NamedTuple):
 
 
 class View(NamedTuple):
-    """A matcher's subscriptions as they were at one moment: what is asked of a view is answered for that moment.
+    """A matcher's subscriptions at one moment: a view answers for that moment.
 
-    For who works with *entries*, the distinct patterns: `expansion` turns them into ids or subscribers.
+    For callers that work with *entries*, the distinct patterns: `expansion` turns them into ids or subscribers.
     """
 
     engine: Engine
     expansion: Expansion
-    size: int  # how many entries there are
+    size: int  # number of entries
     turn: AbstractContextManager[object]
 
     @property
     def table(self) -> PatternTable:
-        """The patterns that entries stand for."""
+        """The table with the pattern of each entry."""
         return self.engine.table
 
     def match_batch(self, batch: DocumentBatch) -> tuple[Int64s, Int32s]:
@@ -78,12 +78,12 @@ class View(NamedTuple):
             offsets, entries = self.engine.match_batch(batch)
         if entries.max(initial=-1) < self.size:
             return offsets, entries
-        kept = entries < self.size  # the others came later
+        kept = entries < self.size  # the others were added later
         return offsets_of(kept)[offsets].astype(np.int64), entries[kept]
 
 
 class Matcher:
-    """Matches documents against subscriptions; made by `Subscriptions.compile` or `open_index`.
+    """Matches documents against subscriptions; created by `Subscriptions.compile` or `open_index`.
 
     >>> subscriptions = pathcast.Subscriptions()
     >>> subscriptions.add("//title", subscriber="ada")
@@ -102,7 +102,7 @@ class Matcher:
         entities: Entities = "refuse",
     ) -> None:
         if not isinstance(subscriptions, Subscriptions):
-            raise TypeError(f"a matcher is made of Subscriptions, not of {type(subscriptions).__name__}")
+            raise TypeError(f"subscriptions must be a Subscriptions object, got {type(subscriptions).__name__}")
         self.subscriptions = subscriptions
         self._reader = Reader(subscriptions.table.names, Limits.given(limits), entities)
         if engine is None or isinstance(engine, str):
@@ -111,7 +111,7 @@ class Matcher:
         if isinstance(engine, Limited):
             engine.limits = self._reader.limits
         self._followed: tuple[Engine, int] | None = None
-        self._next: Engine | None = None  # for the table that is about to take the place of the engine's own
+        self._next: Engine | None = None  # for the table that will replace the engine's own
         self._subscriber_rows: tuple[Expansion, SubscriberRows] | None = None
         self._lock, self._counting = threading.Lock(), threading.Lock()
         self._turn = nullcontext() if isinstance(engine, Concurrent) else threading.Lock()
@@ -120,16 +120,16 @@ class Matcher:
 
     @property
     def engine_name(self) -> str:
-        """The name of the engine at work."""
+        """The name of the current engine."""
         return self.engine.name
 
     def match(self, document: Readable | Document) -> Matches:
-        """The subscriptions that a document matches; `DocumentError` or `LimitError` when it cannot be read.
+        """The subscriptions that a document matches; `DocumentError` or `LimitError` if it cannot be read.
 
-        A call costs some 25 µs besides the document itself: for many small documents use `match_many`.
+        A call costs some 25 µs in addition to the document itself: for many small documents use `match_many`.
         """
-        # The subscriptions first: a match that has to wait for somebody who changes them, while it reads its document,
-        # need not take up these changes, too.
+        # Take the subscriptions first: a match that waits for a concurrent change while it reads its document need not
+        # include that change.
         engine, expansion = self._follow()
         batch = document.alone() if isinstance(document, Document) else self._reader.read([document], borrowed=True)
         _, entries = self._matched(engine, batch)
@@ -140,7 +140,7 @@ class Matcher:
     def explain(self, document: Readable | Document, id: int) -> "Explanation":
         """Why a document matches a subscription, or what keeps it from matching; `KeyError` for an unknown id.
 
-        `cost` of the explanation says how much of this matcher's work the subscription took, if it was ever tried.
+        The explanation's `cost` is the subscription's share of this matcher's work, if it was ever tried.
         """
         from .explain import explain
 
@@ -164,14 +164,14 @@ class Matcher:
         *,
         threads: int = 1,
     ) -> Iterator[Matches | PathcastError]:
-        """Match documents, in their order; with `errors="return"` an error stands in its document's place.
+        """Match documents, in order; with `errors="return"`, an error takes the place of its document's matches.
 
-        Documents are read and matched in groups, which makes small ones much cheaper than `match` does: 15 times for
+        Documents are read and matched in groups, which makes small ones much cheaper than with `match`: 15 times for
         documents of 90 bytes (2 µs each).
 
-        What `documents` itself raises comes after the answers to those that it gave.
+        If iterating over `documents` raises, the error comes after the results for the documents before it.
 
-        `threads`: how many groups of documents are read and matched at the same time.
+        `threads`: the number of groups of documents that are read and matched at the same time.
         """
         if errors not in ("raise", "return"):
             raise ValueError(f"errors={errors!r}: must be 'raise' or 'return'")
@@ -187,7 +187,7 @@ class Matcher:
         return self.match_read(batch)
 
     def match_read(self, batch: DocumentBatch) -> list[Matches | PathcastError]:
-        """The matches of each document of a batch that was read, or why it has none."""
+        """The matches, or the error, of each document of a batch that was read."""
         offsets, entries, expansion = self._match(batch)
         return [
             batch.errors.get(index) or Matches(entries[begin:end], expansion)
@@ -208,17 +208,17 @@ class Matcher:
         text: bool = False,
         failed: Mapping[int, PathcastError] | None = None,
     ) -> MatchedData:
-        """Match documents that lie one after the other in an array, with `PADDING` zero bytes after the last.
+        """Match documents that are stored consecutively in an array, with `PADDING` zero bytes after the last.
 
-        This is the way for columns of documents: no Python object is made for a document or a match. `text`: they are
-        text in UTF-8, whatever encoding they declare. `failed`: those that are known to be unreadable, and why.
+        Use this for columns of documents: it creates no Python object per document or match. `text`: they are text in
+        UTF-8, whatever encoding they declare. `failed`: those that are known to be unreadable, and why.
         """
         encodings = dict.fromkeys(range(len(data_offsets) - 1), "utf-8") if text else None
         batch = self._reader.scanner.read_data(data, data_offsets, encodings=encodings, failed=failed, borrowed=True)
         return self.match_arrays(batch, by)
 
     def match_arrays(self, batch: DocumentBatch, by: Literal["id", "subscriber"] = "id") -> MatchedData:
-        """As `match_data`, for documents that were read."""
+        """As `match_data`, for documents that were already read."""
         offsets, entries, expansion = self._match(batch)
         if by == "id":
             offsets, ids = expansion.ids_of_all(offsets, entries)
@@ -230,7 +230,7 @@ class Matcher:
         return MatchedData(offsets, ranks, rows[1].names, batch.errors)
 
     def view(self) -> View:
-        """The subscriptions as they are now, for several questions about the same moment."""
+        """The current subscriptions, for several questions about the same moment."""
         engine, expansion = self._follow()
         return View(engine, expansion, len(engine.table), self._turn)
 
@@ -257,13 +257,13 @@ class Matcher:
         }
 
     def save(self, directory: str | os.PathLike[str], *, memo: bool = True) -> None:
-        """Write the index to a folder, replacing the one that it holds; `pathcast.open_index` reads it back.
+        """Write the index to a folder, replacing any index there; `pathcast.open_index` reads it.
 
-        With `memo`, what the engine has learnt from the documents so far goes along.
+        With `memo`, what the engine has learnt from documents so far is saved, too.
         """
         from .stored_index import index_state, write_index
 
-        # Subscriptions and engine as of one moment; what is written then no one changes.
+        # Subscriptions and engine as of one moment; nobody changes these arrays afterwards.
         with self.subscriptions.unchanged():
             self._follow()
             with self._turn:
@@ -276,7 +276,7 @@ class Matcher:
     # Inside.
 
     def _follow(self) -> tuple[Engine, Expansion]:
-        """A view of the subscriptions as they are now, and the engine, which knows its patterns."""
+        """A view of the current subscriptions, and the engine, which knows its patterns."""
         while True:
             expansion = self.subscriptions.expansion()
             engine = self.engine
@@ -287,18 +287,18 @@ class Matcher:
         if self._followed != (engine, version):
             with self._turn:
                 engine.refresh()
-            # Another thread may have been faster, with a later version; then it is only looked at once more.
+            # Another thread may have stored a later version; overwriting it costs only one more refresh.
             self._followed = engine, version
         return engine, expansion
 
     def prepare(self, before: PatternTable, table: PatternTable) -> None:
-        """Make the engine for a table that is about to take the place of another, so that no match waits for it."""
+        """Build the engine for a table that will replace another, so that no match waits for it."""
         with self._lock:
-            # A matcher that nobody has used since an earlier change of tables is left alone until somebody does.
+            # A matcher that has not been used since an earlier change of tables is skipped until it is used again.
             self._next = self._engine_for(table) if self.engine.table is before else None
 
     def _engine_for(self, table: PatternTable) -> Engine:
-        """An engine for another table; what the engine has learnt it knows, too, if their names are the same."""
+        """An engine for another table; it inherits what this engine has learnt, if their names are the same."""
         entries = table.entries_of(self.engine.table)
         if entries is not None and isinstance(self.engine, Mergeable):
             engine = self.engine.successor(table, entries)
@@ -309,7 +309,7 @@ class Matcher:
         return engine
 
     def _change_table(self) -> None:
-        """Go on with an engine for the table that took the place of the engine's own."""
+        """Continue with an engine for the table that replaced the engine's own."""
         with self._lock:
             table = self.subscriptions.expansion().rows.table
             if table is not None and self.engine.table is not table:
@@ -317,7 +317,7 @@ class Matcher:
                 if engine is None or engine.table is not table:
                     engine = self._engine_for(table)
                 if table.names is not self.engine.table.names:
-                    # What was learnt speaks of other names. (A batch that was read with those is still understood.)
+                    # What was learnt refers to other names. (Batches read with those names are still understood.)
                     self._reader = Reader(table.names, self._reader.limits, self._reader.entities)
                 if isinstance(engine, Learning):
                     engine.count_on(self.engine)
@@ -340,7 +340,7 @@ class Matcher:
 
 
 def _groups(documents: Iterable[Readable | Document], largest: int) -> Iterator[Group]:
-    """Documents in groups that are read together; one that was read already is a group of its own."""
+    """Documents in groups that are read together; one that was already read is a group of its own."""
     waiting: list[Readable] = []
     size = 0
     try:

@@ -1,4 +1,4 @@
-"""Work in several threads, with results in order: for kernels, which run without Python's lock."""
+"""Work in several threads, with results in order: for kernels, which release Python's lock."""
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -10,9 +10,9 @@ Result = TypeVar("Result")
 
 
 def in_threads(work: Callable[[Item], Result], items: Iterable[Item], threads: int) -> Iterator[Result]:
-    """The results for all items, in their order; at most two items a thread are taken ahead of the one asked for.
+    """The results for all items, in order; at most two items per thread are processed ahead.
 
-    What `items` itself raises comes after the results for those that it gave.
+    If iterating over `items` raises, the error comes after the results for the items before it.
     """
     waiting: deque[Future[Result]] = deque()
     with ThreadPoolExecutor(threads, thread_name_prefix="pathcast") as pool:
@@ -33,6 +33,6 @@ def in_threads(work: Callable[[Item], Result], items: Iterable[Item], threads: i
             while waiting:
                 yield waiting.popleft().result()
         finally:
-            # Nobody asks for the rest any more, or one of them failed.
+            # The caller needs no more results, or one item failed.
             for future in waiting:
                 future.cancel()

@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from .matcher import Matcher
 
 KIND = "index"
-# Of the arrays that make up an index, by name, shape and meaning: whoever changes these gives it the next number.
+# The version of the arrays' names, shapes and meaning: increase it when any of these change.
 LAYOUT = 9
 _SUBSCRIPTIONS, _ENGINE = "subscriptions_", "engine_"
 
 
 def index_state(matcher: "Matcher", *, memo: bool) -> tuple[dict[str, Any], dict[str, AnyArray]]:
     """A matcher's subscriptions and engine as facts and arrays; `memo`: with what the engine has learnt."""
-    # The engine first: its patterns' gates are nodes of the table's trie, some of which it may add now.
+    # The engine first: its patterns' gates are nodes of the table's trie, and it may add some now.
     engine = matcher.engine
     compiled: dict[str, AnyArray] = {}
     if memo:
@@ -40,7 +40,7 @@ def index_state(matcher: "Matcher", *, memo: bool) -> tuple[dict[str, Any], dict
 
 
 def write_index(directory: str | os.PathLike[str], facts: dict[str, Any], arrays: dict[str, AnyArray]) -> None:
-    """Write what `index_state` gave to a folder."""
+    """Write the result of `index_state` to a folder."""
     write_snapshot(directory, KIND, facts, arrays)
 
 
@@ -52,12 +52,11 @@ def open_index(
     verify: bool = True,
     trusted: bool = True,
 ) -> "Matcher":
-    """Open an index that `matcher.save` wrote; `SnapshotError`, whatever the folder holds instead.
+    """Open an index that `matcher.save` wrote; `SnapshotError` if the folder holds anything else.
 
     `verify=False` skips the checksums of the arrays' content, but not those of the manifest, nor the files' sizes.
-    `trusted=False` is for a folder that strangers may have written to: of what it holds only the subscriptions are
-    read, always with their checksums, and compiled anew (`index_renewal.py`), which takes seconds for a million instead
-    of milliseconds.
+    `trusted=False` is for a folder from an untrusted source: only the subscriptions are read, always with their
+    checksums, and compiled again (`index_renewal.py`), which takes seconds for a million instead of milliseconds.
 
     >>> from tempfile import mkdtemp
     >>> folder, subscriptions = mkdtemp(), pathcast.Subscriptions()
@@ -79,11 +78,11 @@ def _read(folder: Path, verify: bool, trusted: bool) -> tuple[Subscriptions, Eng
     snapshot = open_snapshot(folder, KIND, verify=verify or not trusted)
     name = snapshot.facts.get("engine")
     if name not in engines():
-        raise SnapshotError(f"the index was written for the engine {name!r}, which this Pathcast lacks")
+        raise SnapshotError(f"the index needs the engine {name!r}, which this Pathcast does not have")
     layout = snapshot.facts.get("layout", 1)
     if layout != LAYOUT:
         newer = type(layout) is int and layout > LAYOUT
-        advice = "update Pathcast" if newer else "compile the subscriptions anew"
+        advice = "update Pathcast" if newer else "compile the subscriptions again"
         raise SnapshotError(f"the index {folder} has layout {layout!r}, this Pathcast reads {LAYOUT}; {advice}")
     columns = part_of(snapshot.arrays, _SUBSCRIPTIONS)
     if not trusted:

@@ -1,8 +1,8 @@
-"""Tuning: the sizes at which matching changes how it works, never what it answers.
+"""Tuning: the thresholds at which matching changes its method, never its answer.
 
-Each default was measured; users have no reason to change one. Tests make them small, so that a few patterns and
-documents go through every change that otherwise takes thousands. `Subscriptions(tuning=…)` hands it to the table of
-patterns, where whoever needs a size reads it.
+Each default was measured; users have no reason to change one. Tests lower them, so that a few patterns and documents go
+through every change that otherwise takes thousands. `Subscriptions(tuning=…)` passes them to the table of patterns,
+where all code reads them.
 """
 
 from dataclasses import dataclass
@@ -17,41 +17,40 @@ class Tuning:
     16
     """
 
-    # States of label paths may take so many bytes. Beyond that they are forgotten and worked out anew: a bound on what
-    # hostile documents can make us remember.
+    # The most bytes for states of label paths. Beyond that, states are dropped and computed again: a bound on the
+    # memory that hostile documents can occupy.
     state_bytes: int = 512 << 20
-    # The bits of pending paths for all levels of a document have no more words than this, unless one document needs
-    # them.
+    # The most words for the bits of pending paths, for all levels of a document, unless one document needs more.
     level_words: int = 1 << 22
 
     # Pending paths are promoted when they have more bits than `pending_bits_per_root` times the square root of the
-    # number of paths in the base, within these bounds; with twice as many they are not left pending at all.
+    # number of paths in the base, within these bounds; with twice as many the base is rebuilt at once.
     fewest_pending_bits: int = 1 << 10
     most_pending_bits: int = 1 << 13
     pending_bits_per_root: int = 26
     # Pending trees are promoted when there are more than this, or than one in `delta_trees_per_pending` of the delta's;
-    # with `most_pending_trees` times as many they are not left pending at all.
+    # with `most_pending_trees` times as many the base is rebuilt at once.
     pending_trees: int = 1024
     delta_trees_per_pending: int = 8
     most_pending_trees: int = 4
-    # Trees that another process compiled go into the base at once when they are more than one in so many: to try them
-    # as pending ones takes their programs, which are made from objects.
+    # Trees that another process compiled go into the base at once if they are more than one in this many: as pending
+    # trees they would need programs, which are built from objects.
     trees_per_merged: int = 8
 
-    # After so many documents patterns choose the test that they wait for again, and then whenever the documents have
-    # doubled; more patterns than these do so in a thread of their own.
+    # Patterns re-select their access predicates after this many documents, and then whenever the documents have
+    # doubled; more patterns than these do so in a background thread.
     first_selection: int = 256
     selection_in_background: int = 10_000
 
-    # Buffers of the verifier, one set per thread: so many sets of elements are remembered at first, in so many words of
-    # 64 bits for a large document, and so many conditions inside each other. They grow where a document needs more.
+    # Buffers of the verifier, one set per thread: the initial number of cached sets of elements, of words of 64 bits
+    # for them in a large document, and of nested conditions. The buffers grow on demand.
     element_sets: int = 1 << 11
     element_set_words: int = 1 << 18
     nested_conditions: int = 64
-    # Buffers of twig joins, one set per thread: elements in lists, and twigs that match a batch. They grow as well.
+    # Buffers of twig joins, one set per thread: elements in lists, and twigs that match a batch. They grow on demand.
     listed_elements: int = 1 << 13
     twigs_found: int = 1 << 14
-    # Documents are stamped in the buffers of a thread; stamps begin again after this one. They have 32 bits.
+    # Documents are stamped in the buffers of a thread; stamps have 32 bits, and restart after this one.
     last_stamp: int = 1 << 30
     # A gate with more patterns than `heavy_gate` has a region of its own in joins of states and tests. The regions of
     # all states together have at most `region_rows` rows of 32 bytes. The queue of look-ups, one per thread, has room
@@ -61,19 +60,19 @@ class Tuning:
     queued_tests: int = 1 << 12
 
     # A table of patterns is compacted when more entries than these are unused, and most of them; its names are
-    # numbered anew when there are more than these, and most are unused.
+    # renumbered when there are more than these, and most are unused.
     unused_entries: int = 4096
     names: int = 1 << 16
-    # So many expressions of trees are remembered with their entries: adding the same expression again needs no parsing.
+    # The number of tree expressions cached with their entries: adding the same expression again needs no parsing.
     remembered_expressions: int = 1 << 15
 
-    # Rows of ids and subscribers are laid out anew when more than these have been added or removed, besides a quarter
-    # of those that were laid out. Names of subscribers are dropped when at least these exist, and most are unused.
+    # Rows of ids and subscribers are laid out again when more than these, plus a quarter of the laid-out rows, have
+    # been added or removed. Names of subscribers are dropped when at least these exist, and most are unused.
     changed_rows: int = 4096
     subscriber_names: int = 1024
-    # The ids of a document are put in order by sorting when they are fewer than these, otherwise by marking.
+    # The ids of a document are sorted if they are fewer than these, otherwise marked.
     marked_ids: int = 64
 
     def pending_bits(self, paths: int) -> int:
-        """With more bits of pending paths than this, a base of so many paths gets a delta."""
+        """With more bits of pending paths than this, a base of `paths` paths gets a delta."""
         return min(self.most_pending_bits, max(self.fewest_pending_bits, int(self.pending_bits_per_root * paths**0.5)))

@@ -1,12 +1,12 @@
-"""Normal form: the constructors that every pattern is built with.
+"""Normal form: the constructors that build every pattern.
 
-What means the same should be the same, so that equal subscriptions are found by a hash look-up. These rewrites are
-applied, each an equivalence under XPath 1.0:
+Equivalent subscriptions should be equal, so that a hash look-up finds duplicates. The constructors apply these
+rewrites, each an equivalence under XPath 1.0:
 
-- conditions of a node, of `and`, of `or` are flattened, sorted by their text, and stand once;
-- `not(not(x))` is `x`; constants are folded; a `not` of a constant is a constant;
-- `//*/x` is `/*//x` when nothing else is asked of the `*`; a last `//*` is `/*` (below means a child exists);
-- a relational comparison with a string compares with its number; with no number in it, it never holds;
+- conditions of a node, of `and`, of `or` are flattened, sorted by their text, and deduplicated;
+- `not(not(x))` is `x`; constants are folded; `not` of a constant is a constant;
+- `//*/x` is `/*//x` if the `*` has no other conditions; a last `//*` is `/*` (below means a child exists);
+- a relational comparison with a string compares with its number; it never holds if the string is not a number;
 - `contains(x, '')` always holds.
 
 Not done: minimisation (a branch implied by another stays) and reasoning about values.
@@ -37,7 +37,7 @@ from .value_comparison import number_of, number_text
 
 
 def node(axis: Axis, test: str, conditions: Iterable[Condition] = ()) -> Node | AnyOf:
-    """A node with these conditions; `NEVER` when one of them can't hold."""
+    """A node with these conditions; `NEVER` if one of them cannot hold."""
     holds = all_of(conditions)
     if is_never(holds):
         return NEVER
@@ -58,7 +58,7 @@ def _deep(below: Node) -> Node:
 
 
 def chain(steps: Iterable[tuple[Axis, str, Iterable[Condition]]]) -> Node | AnyOf:
-    """A path as nested nodes: each step is a condition of the one before."""
+    """A path as nested nodes: each step is a condition of the step before it."""
     result: Node | AnyOf | None = None
     for axis, test, conditions in reversed(list(steps)):
         below: tuple[Condition, ...] = () if result is None else (result,)
@@ -95,7 +95,7 @@ def any_of(conditions: Iterable[Condition]) -> Condition:
 
 
 def negation(condition: Condition) -> Condition:
-    """The opposite."""
+    """The negation of a condition."""
     if isinstance(condition, Not):
         return condition.condition
     if is_always(condition):
@@ -106,7 +106,7 @@ def negation(condition: Condition) -> Condition:
 
 
 def compare(operator: Operator, literal: str | float, text: str) -> Condition:
-    """A comparison of the node's value with a literal, as XPath 1.0 understands it; `text` is how it was written."""
+    """A comparison of the node's value with a literal, as in XPath 1.0; `text` is the literal as written."""
     if isinstance(literal, str):
         if operator in ("=", "!="):
             return Compare.with_string(operator, literal)
@@ -120,9 +120,9 @@ def compare(operator: Operator, literal: str | float, text: str) -> Condition:
 def string_test(
     function: StringFunction, steps: tuple[Node, ...], text: str, *, absolute: bool, one_attribute: bool
 ) -> Condition:
-    """`function(path, text)`; no steps mean the node itself.
+    """`function(path, text)`; without steps, the path is the node itself.
 
-    `one_attribute`: an element has at most one attribute of a name (not so when namespaces are ignored).
+    `one_attribute`: an element has at most one attribute of a name (not true if namespaces are ignored).
     """
     if text == "":
         return ALWAYS

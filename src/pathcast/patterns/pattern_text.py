@@ -1,7 +1,7 @@
 """Printing: a tree pattern as XPath that parses back to the same pattern.
 
-Names in a namespace print as `Q{uri}local`, which needs no table of prefixes. Of the nodes that a node demands, the
-tallest plain one continues the path, the others stand in brackets: `/a[b]/c/d`, not `/a[b][c/d]`.
+Names in a namespace print as `Q{uri}local`, which needs no prefix table. Of the nodes that a node demands, the tallest
+plain one continues the path, and the others are printed in brackets: `/a[b]/c/d`, not `/a[b][c/d]`.
 """
 
 import re
@@ -19,12 +19,12 @@ def pattern_text(pattern: Pattern) -> str:
 
 
 def condition_text(condition: Condition) -> str:
-    """A condition as it stands inside a predicate."""
+    """A condition as printed inside a predicate."""
     return _condition(condition, _OR)
 
 
 def has_one_text(condition: Condition) -> bool:
-    """Whether all conditions equal to this one have its text: not so with a number that has no shortest one."""
+    """Whether all equal conditions have the same text; not so for a number without a shortest text."""
     for part in conditions_in(condition):
         if isinstance(part, Compare) and part.number is not None and number_text(part.number) is None:
             return False
@@ -32,7 +32,7 @@ def has_one_text(condition: Condition) -> bool:
 
 
 def _path(node: Node, child: str, descendant: str) -> str:
-    """The path that starts at `node`, its first axis written as given."""
+    """The path that starts at `node`, with its first axis written as given."""
     text = ""
     current: Node | None = node
     while current is not None:
@@ -54,7 +54,7 @@ def _continuation(conditions: tuple[Condition, ...]) -> Node | None:
 
 
 def height(node: Node) -> int:
-    """The number of nodes on the longest way down, the node itself included."""
+    """The number of nodes on the longest downward path, including the node itself."""
     found = 0
     level = [node]
     while level:
@@ -89,7 +89,7 @@ def _condition(condition: Condition, around: int) -> str:
 
 
 def _demand(node: Node, child: str, descendant: str) -> str:
-    """A path inside a predicate; a lone comparison of an attribute or text node is written as one."""
+    """A path inside a predicate; a lone comparison of an attribute or text node prints as a comparison."""
     if len(node.conditions) == 1 and not node.is_element:
         test = node.conditions[0]
         if isinstance(test, Compare):
@@ -109,7 +109,7 @@ def _steps(first: First) -> str:
 
 
 def test_text(test: str) -> str:
-    """The test of a node as it is printed."""
+    """The printed test of a node."""
     begin, brace, name = test.partition("{")
     if not brace:
         return test
@@ -120,7 +120,7 @@ def test_text(test: str) -> str:
 
 
 def literal_text(test: Compare) -> str:
-    """The literal as written; a string that stood for a number, where that is no XPath number, stays a string."""
+    """The literal as written; a string compared as a number stays a string if it is not a valid XPath number."""
     return test.text if test.number is not None and _NUMBER.fullmatch(test.text) else _quoted(test.text)
 
 

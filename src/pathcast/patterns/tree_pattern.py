@@ -1,20 +1,20 @@
-"""The tree pattern: the one form of an XPath subscription.
+"""The tree pattern: the single representation of an XPath subscription.
 
-A subscription asks whether a document has something, so `/a[b]/c` and `/a[c]/b` ask the same: an `a` with a `b` and
-with a `c` below. A pattern is therefore a tree, not a path with predicates: a node demands an element, attribute or
-text node under its parent, and `conditions` that must all hold there.
+A subscription asks whether a document contains something, so `/a[b]/c` and `/a[c]/b` are equivalent: both ask for an
+`a` with a `b` and a `c` below. A pattern is therefore a tree, not a path with predicates: a node demands an element,
+attribute or text node under its parent, and holds `conditions` that must all hold there.
 
     /news[@lang = 'en']//p/q        Node("/", "news", (Node("//", "p", (Node("/", "q"),)),
                                                        Node("/", "@lang", (Compare("=", "en"),))))
 
-A comparison of a path with a literal is true when *some* node of the path compares, so it is a condition on the path's
-last node and needs no form of its own. `contains` and `starts-with` look at the *first* node of a path: on the node
-itself, or on an attribute of it, there is only one (`StringTest`); elsewhere `First` keeps the path.
+A comparison of a path with a literal is true if *some* node of the path compares, so it is a condition on the path's
+last node and needs no type of its own. `contains` and `starts-with` look at the *first* node of a path: for the node
+itself, or one of its attributes, there is only one (`StringTest`); elsewhere `First` keeps the path.
 
-Invariant: patterns are built by `normal_form_constructors.py` and `pattern_assembly.py` only, in normal form; equal
-patterns are equal objects and print alike. A part is made after the parts that it holds and never changes, so patterns
-contain no cycles. The garbage collector therefore need not scan them (`gc=False`): reference counts alone free them.
-Cost: a node stores its hash when it is made, so hashing a pattern, or a part of it, takes one look at its top.
+Invariant: only `normal_form_constructors.py` and `pattern_assembly.py` build patterns, always in normal form; equal
+patterns compare equal and print alike. A part is built after the parts it holds and never changes, so
+patterns contain no cycles. The garbage collector therefore need not scan them (`gc=False`): reference counts free them.
+Cost: a node stores its hash when it is built, so hashing a pattern, or a part of it, reads only its top.
 """
 
 from typing import Literal
@@ -33,7 +33,7 @@ _NO_NAMES = frozenset([WILDCARD, TEXT])
 class _Part(Struct, frozen=True, gc=False, cache_hash=True):
     """A pattern or a part of one.
 
-    The hash is taken at once. Taken later, it would descend through all parts below, on the C stack.
+    The hash is computed at once. Later, it would recurse through all parts below, on the C stack.
     """
 
     def __post_init__(self) -> None:
@@ -41,10 +41,10 @@ class _Part(Struct, frozen=True, gc=False, cache_hash=True):
 
 
 class Node(_Part, frozen=True):
-    """Demands a node below (`/`: a child, `//`: any depth) with these conditions.
+    """Demand a node below (`/`: a child, `//`: any depth) with these conditions.
 
     `test` is an element name (`local` or `{uri}local`), `*`, an attribute `@name`, or `text()`. `//@a` and `//text()`
-    look at the parent itself too, as XPath's `//` does.
+    also look at the parent itself, as XPath's `//` does.
     """
 
     axis: Axis
@@ -65,15 +65,15 @@ class Node(_Part, frozen=True):
 
 
 class Root(_Part, frozen=True):
-    """Demands `node` below the document, whatever the context: an absolute path inside a predicate."""
+    """Demand `node` below the document, whatever the context: an absolute path inside a predicate."""
 
     node: Node
 
 
 class Compare(Struct, frozen=True, gc=False, eq=False):
-    """Compares the node's string-value: as a number where `number` is set, else as the string `text`.
+    """Compare the node's string-value: as a number if `number` is set, otherwise as the string `text`.
 
-    `text` is how the literal was written; for a number it does not tell two comparisons apart.
+    `text` is the literal as written; two numeric comparisons may differ in `text` and still be equal.
     """
 
     operator: Operator
@@ -89,7 +89,7 @@ class Compare(Struct, frozen=True, gc=False, eq=False):
             return NotImplemented
         return (self.operator, self.number, self.string) == (other.operator, other.number, other.string)
 
-    def __ne__(self, other: object) -> bool:  # which a Struct does not derive from `__eq__`
+    def __ne__(self, other: object) -> bool:  # a Struct does not derive it from `__eq__`
         return not self == other
 
     @staticmethod
@@ -102,14 +102,14 @@ class Compare(Struct, frozen=True, gc=False, eq=False):
 
 
 class StringTest(_Part, frozen=True):
-    """`contains(., text)` or `starts-with(., text)`; `text` is never empty (that would always hold)."""
+    """`contains(., text)` or `starts-with(., text)`; `text` is never empty (an empty text would always hold)."""
 
     function: StringFunction
     text: str
 
 
 class First(_Part, frozen=True):
-    """`test` on the first node, in document order, of a path; false when the path has none."""
+    """`test` on the first node, in document order, of a path; false if the path has no node."""
 
     steps: tuple[Node, ...]
     test: StringTest
@@ -117,13 +117,13 @@ class First(_Part, frozen=True):
 
 
 class AllOf(_Part, frozen=True):
-    """All of these hold; two or more (one stands for itself), or none: always true."""
+    """All of these hold: two or more (a single condition stands for itself), or none: always true."""
 
     conditions: tuple["Condition", ...]
 
 
 class AnyOf(_Part, frozen=True):
-    """At least one of these holds; two or more, or none: never true."""
+    """At least one of these holds: two or more, or none: never true."""
 
     conditions: tuple["Condition", ...]
 
@@ -141,7 +141,7 @@ NEVER = AnyOf(())
 
 
 class Pattern(_Part, frozen=True):
-    """A subscription: `root` is demanded below the document; without one, every document matches (`/`)."""
+    """A subscription: `root` is demanded below the document; without a root, every document matches (`/`)."""
 
     root: Node | None
 
@@ -152,7 +152,7 @@ class Pattern(_Part, frozen=True):
 
     @property
     def linear(self) -> tuple[Node, ...] | None:
-        """The steps, when the pattern is a plain path of elements without any condition; else None."""
+        """The steps if the pattern is a plain path of elements without conditions, otherwise None."""
         steps: list[Node] = []
         node = self.root
         while node is not None:
@@ -174,7 +174,7 @@ class Pattern(_Part, frozen=True):
 
     @property
     def tests(self) -> set[str]:
-        """What all its nodes are asked to be: names, `*`, attributes, `text()`."""
+        """The tests of all its nodes: names, `*`, attributes, `text()`."""
         return {each.test for each in conditions_in(self.root) if isinstance(each, Node)} if self.root else set()
 
 
@@ -184,9 +184,9 @@ def names_of(tests: set[str]) -> frozenset[str]:
 
 
 def conditions_in(condition: Condition) -> list[Condition]:
-    """The condition and all those that it is made of, each after the one that it belongs to."""
+    """The condition and all its parts, each after the condition that it belongs to."""
     found: list[Condition] = [condition]
-    for current in found:  # which grows meanwhile
+    for current in found:  # grows during the loop
         if isinstance(current, Node):  # most are
             found += current.conditions
         elif isinstance(current, Compare):

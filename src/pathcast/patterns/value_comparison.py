@@ -1,8 +1,8 @@
 """Values: XPath 1.0's comparisons between a node's string-value and a literal, as lxml computes them.
 
-`number_of` follows libxml2, not the letter of XPath 1.0, in two points: it reads an exponent (`1e3` is 1000), and it
-builds a number digit by digit in floating point, at most 20 digits of the fraction after its leading zeros, so that its
-last bit may differ from the correctly rounded one. Answers have to agree with lxml's to that bit.
+`number_of` follows libxml2 rather than the letter of XPath 1.0 in two points: it reads an exponent (`1e3` is 1000), and
+it builds a number digit by digit in floating point, with at most 20 digits of the fraction after its leading zeros. The
+last bit may therefore differ from the correctly rounded number. Results must agree with lxml's to that bit.
 """
 
 import re
@@ -16,13 +16,13 @@ _NUMBER = re.compile(
     r"(?:[eE](?P<exponent>[+-]?[0-9]*))?[ \t\r\n]*",
 )
 _FRACTION_DIGITS = 20
-_EXACT_DIGITS = 15  # so many digits are one and the same double, however they are read
+_EXACT_DIGITS = 15  # numbers of up to 15 digits give the same double, however they are read
 _LARGEST_EXPONENT = 1_000_000
 NAN = float("nan")
 
 
 def number_of(text: str) -> float:
-    """XPath's number() of a string; NaN when it is none."""
+    """XPath's number() of a string; NaN for a non-numeric string."""
     if len(text) <= _EXACT_DIGITS and text.isdigit() and text.isascii():
         return float(text)
     found = _NUMBER.fullmatch(text)
@@ -43,7 +43,7 @@ def number_of(text: str) -> float:
 
 
 def number_text(number: float) -> str | None:
-    """The shortest XPath number that reads as exactly this one; None in the rare case that there is none so short."""
+    """The shortest XPath number that reads as exactly this number; None in the rare case that none is so short."""
     if not isfinite(number):
         return None
     if number.is_integer() and abs(number) < 10.0**_EXACT_DIGITS:
@@ -79,7 +79,7 @@ def _power_of_ten(exponent: str) -> float:
 
 
 def compare_numbers(operator: Operator, left: float, right: float) -> bool:
-    """IEEE 754's comparison: NaN is unequal to everything and in no order with anything."""
+    """IEEE 754's comparison: NaN is unequal to everything and unordered."""
     match operator:
         case "=":
             return left == right

@@ -1,4 +1,4 @@
-"""The BPA engine: chains of occurrences, and what it hands on."""
+"""The BPA engine: chains of occurrences, and delegation."""
 
 from pathlib import Path
 

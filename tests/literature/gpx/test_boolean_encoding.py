@@ -1,4 +1,4 @@
-"""The encoding: the paper's examples, and that it means what the pattern means."""
+"""The encoding: the paper's examples, and that it is equivalent to the pattern."""
 
 from random import Random
 
@@ -29,7 +29,7 @@ def document(text: str) -> Document:
     return read_batch([text])[0]
 
 
-# Section 3.1.3. X7 and X8 are printed without a //, and X8 without its second a: their predicates tell.
+# Section 3.1.3. X7 and X8 are printed without a //, and X8 without its second a, as their predicates show.
 EXAMPLES: dict[str, tuple[Predicate, ...]] = {
     "/b/c": (Position(B1, "=", 1), Distance(B1, C1, "=", 1)),
     "a/a/*/b": (Distance(A1, A2, "=", 1), Distance(A2, B1, "=", 2)),
@@ -129,7 +129,7 @@ def test_table_2_which_publication_satisfies_which_predicate() -> None:
 
 
 def test_the_distance_to_the_end_is_the_whole_paths_also_where_tags_are_left_out() -> None:
-    # §3.3 adds one: by that, the path a would satisfy /a/*.
+    # §3.3 adds one: then the path a would satisfy /a/*.
     assert not matches(predicates(parse("/a/*")), document("<a/>"))
     whole, without = publications(document("<a><b><b/></b></a>"))
     assert whole.length == without.length == 3

@@ -1,4 +1,4 @@
-"""The GPX engines: agreement with the reference on documents full of repeated tags, in every way they can run."""
+"""The GPX engines: agreement with the reference on documents full of repeated tags, in all modes."""
 
 from pathlib import Path
 from random import Random
@@ -78,7 +78,7 @@ def test_they_answer_as_the_default_engine_does_on_news(engine: type, reuse: boo
 
 
 def test_paths_from_the_trie_have_the_predicates_of_the_encoding() -> None:
-    """The trie's paths are encoded by a kernel, in bulk; `boolean_encoding.py` says what has to come out."""
+    """A kernel encodes the trie's paths in bulk; `boolean_encoding.py` defines the expected result."""
     random = Random(3)
     table = table_of([random_path(random, 7) for _ in range(300)])
     paths = encode_table(table)
@@ -125,7 +125,7 @@ def test_clusters_check_only_paths_whose_access_predicate_holds(engine: type[Gpx
     assert counts["paths compared"] == (7 if engine is GpxEngine else 0)
 
 
-# The power set, and what is delegated.
+# The power set, and delegation.
 
 
 @every_engine
@@ -157,7 +157,7 @@ def test_names_that_no_pattern_has_repeat_for_free(engine: type) -> None:
     assert matcher.statistics()["publications"] == 1
 
 
-# Not conjunctions; text and functions; an attribute of any element below; a `*` that is at no fixed place; more parts
+# Not conjunctions; text and functions; an attribute of any element below; a `*` without a fixed position; more parts
 # than bits; a comparison with infinity.
 DELEGATED = [
     "//a[not(b)]", "//a[b or c]", "//a[. = 1]", "//a[contains(@k, '2')]", "//a[contains(., 'x')]", "//a//@k", "//@k",

@@ -1,4 +1,4 @@
-"""`gpx-ap` as a stream: what it leaves out, where it is certain, when it stops."""
+"""`gpx-ap` as a stream: which entries it skips, where matches are certain, when it stops."""
 
 from random import Random
 
@@ -18,7 +18,7 @@ from tests.literature.gpx.test_engines import answers, table_of
 
 
 def beginnings(document: Document) -> list[str]:
-    """The document after each of its start tags, as if what is open were closed then."""
+    """The document after each of its start tags, with open elements closed."""
     texts = []
     for size in range(1, len(document) + 1):
         text = ""
@@ -144,5 +144,5 @@ def test_a_document_that_is_begun_again_for_want_of_room_decides_all_links() -> 
     assert isinstance(engine, Streaming)
     read = read_batch([document], names=engine.table.names)
     links = np.arange(len(engine.table), dtype=np.int32)
-    first = engine.match_stream(read[0], link=links)  # the engine's buffers are as small as they begin
+    first = engine.match_stream(read[0], link=links)  # the engine's buffers still have their initial size
     assert sorted(first.entries.tolist()) == engine.match_batch(read)[1].tolist()

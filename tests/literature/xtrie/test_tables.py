@@ -1,4 +1,4 @@
-"""XTrie's tables: how patterns are cut into rows, and the pointers of the trie."""
+"""XTrie's tables: how patterns are split into rows, and the pointers of the trie."""
 
 from random import Random
 

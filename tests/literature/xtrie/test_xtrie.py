@@ -40,7 +40,7 @@ def answers(engine: XTrieEngine | ReferenceEngine, documents: list[str]) -> list
 
 
 def found(engine: XTrieEngine, document: str, skip: set[str] | None = None) -> set[str]:
-    """The patterns that match, as they are written in normal form."""
+    """The patterns that match, in normal form."""
     batch, texts = read_batch([document]), [engine.table.text(entry) for entry in range(len(engine.table))]
     mask = np.array([skip is not None and text in skip for text in texts])
     _, entries = engine.match_batch(batch) if skip is None else engine.match_except(batch, mask)
@@ -50,19 +50,19 @@ def found(engine: XTrieEngine, document: str, skip: set[str] | None = None) -> s
 @pytest.mark.parametrize(
     ("xpath", "document", "expected"),
     [
-        # The last `*` of a path asks for an element so far below, and no more.
+        # The last `*` of a path only demands an element that far below.
         ("/a/*/*", "<a><b/><c><d/></c></a>", True),
         ("/a/*/*", "<a><b/><c/></a>", False),
         ("//b/*/*", "<a><b><c/></b><b><c/><c><d/></c></b></a>", True),
         ("//a[b][*/*]", "<a><a><b/></a><c><d/></c></a>", False),
         ("//a[b][*/*]", "<a><b/><c><d/></c></a>", True),
         ("/*[*/*][@k]", "<a k='1'><b/><c><d/></c></a>", True),
-        # Below a `*` that branches, any element may stand.
+        # Below a `*` that branches, any element may occur.
         ("//*[b][c]", "<u><v><b/><c/></v></u>", True),
         ("//*[b]//*[c]", "<u><b/><v><w><c/></w></v></u>", True),
         ("//*[b]//*[c]", "<u><b/><c/></u>", False),
         ("/u/*[b]//c", "<u><v><b/><w><c/></w></v></u>", True),
-        # A substring that ends at several levels: each is a partial matching of its own.
+        # A substring that ends at several levels: each has its own partial matching.
         ("//a[b]/a[c]", "<a><b/><a><a><c/></a></a></a>", False),
         ("//a[b]/a[c]", "<a><a><b/><a><c/></a></a></a>", True),
         ("//a[b]//a[c]", "<a><b/><a><a><c/></a></a></a>", True),
@@ -164,7 +164,7 @@ def test_a_document_that_finds_no_room_is_run_again(seed: int) -> None:
 
 
 def test_deep_documents_of_one_name_cost_each_branch_of_a_partial_matching_once() -> None:
-    """Each `//` could bind each of many levels; a matching is made once for each row and element at the most."""
+    """Each `//` could bind each of many levels; there is at most one matching per row and element."""
     depth, width = 300, 300
     xpaths = ["//a[b]" + "//a[.//b]" * 6 + "[d]", "//a[.//b][.//a[.//b][.//d]]", "//*[.//b]//*[.//b]//*[d]"]
     engine = engine_for(*xpaths)

@@ -1,4 +1,4 @@
-"""The join of nested paths: what documents made to cost may cost it."""
+"""The join of nested paths: its cost for hostile documents."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""Matchers whose engine works on its next generation in another thread."""
+"""Matchers whose engine builds its next generation in another thread."""
 
 from time import sleep
 
@@ -8,7 +8,7 @@ from pathcast.matching.automaton.updates.index_generation import Generation
 
 
 def at_rest(matcher: Matcher) -> Generation:
-    """The generation, when nobody works on the next one."""
+    """The generation, once no thread works on the next one."""
     engine = matcher.engine
     assert isinstance(engine, AutomatonEngine)
     for _ in range(3000):

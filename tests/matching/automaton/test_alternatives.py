@@ -1,4 +1,4 @@
-"""Alternatives are waited for: a pattern with `or` is tried only where a document has the value of some alternative."""
+"""Alternatives as access predicates: a pattern with `or` is tried only if a document has a value of an alternative."""
 
 import random
 from pathlib import Path
@@ -84,7 +84,7 @@ def test_random_alternatives_match_what_lxml_says_however_they_came(tmp_path: Pa
     late.remove(1)
     late.add_many(xpaths, ids=range(1, len(xpaths) + 1))
     for matcher in ways:
-        for _ in range(6):  # patterns choose anew what they wait for, as documents show what is rare
+        for _ in range(6):  # patterns re-select their access predicates, as documents show what is rare
             found = [matches.ids.tolist() for matches in matcher.match_many(documents)]
             assert found == wanted
     assert 0 < sum(map(len, wanted)) < len(xpaths) * len(documents)

@@ -1,4 +1,4 @@
-"""The automaton engine's own promises: what it remembers, what it looks at, and that neither changes an answer."""
+"""The automaton engine's own guarantees: what it caches, what it tries, and that neither changes an answer."""
 
 import math
 from pathlib import Path
@@ -160,5 +160,5 @@ def test_a_fresh_pattern_costs_nothing_where_its_gate_is_shut() -> None:
         assert matcher.match(document).ids.tolist() == reference.match(document).ids.tolist()
         looked_at.append(matcher.statistics()["candidates"] - before)
     assert matcher.statistics()["pending patterns"] == len(fresh)
-    # Those that any document might match, those whose path it has, and what waits behind "/a[c]/b".
+    # Those that any document might match, those whose path it has, and those behind "/a[c]/b".
     assert looked_at == [5, 1, 3, 5, 2]

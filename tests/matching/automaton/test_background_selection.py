@@ -1,4 +1,4 @@
-"""Many patterns choose what they wait for in another thread, while documents are matched."""
+"""Many patterns re-select their access predicates in another thread, while documents are matched."""
 
 from collections.abc import Callable, Iterator
 from threading import Event
@@ -12,7 +12,7 @@ from tests.matching.automaton.promotion import at_rest
 
 DOCUMENT = "<a often='v1' seldom='never'/>"
 RARE = "<a often='v1' seldom='1'/>"
-# Before any document, the attribute that is asked for more values seems the rarer one: here it is not.
+# Before any document, the attribute with more tested values seems the rarer one: here it is not.
 PATTERNS = [f"/a[@often = 'v{number % 50}'][@seldom = '{number % 3}']" for number in range(300)]
 PATTERNS += [f"/a[@often = 'w{number}']" for number in range(100)]
 
@@ -22,7 +22,7 @@ SOON = Tuning(first_selection=32, selection_in_background=20, pending_trees=6)
 
 @pytest.fixture
 def slow(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], Event]]:
-    """From its call on, nobody lays out patterns anew before the event is set."""
+    """From its call on, no thread lays out patterns again before the event is set."""
     selected, go_on = TreeLayout.selected, Event()
 
     def later(*given: object) -> object:
@@ -44,7 +44,7 @@ def compiled() -> tuple[Subscriptions, Matcher]:
 
 
 def candidates(matcher: Matcher) -> int:
-    """How many patterns the document makes candidates, of which none matches."""
+    """The number of candidates for the document, none of which matches."""
     before = matcher.statistics()["candidates"]
     assert not matcher.match(DOCUMENT)
     return int(matcher.statistics()["candidates"] - before)
@@ -58,7 +58,7 @@ def check(subscriptions: Subscriptions, matcher: Matcher) -> None:
 def test_documents_are_matched_while_patterns_choose(slow: Callable[[], Event]) -> None:
     subscriptions, matcher = compiled()
     go_on = slow()
-    for _ in range(40):  # the choice is begun, and does not end
+    for _ in range(40):  # the selection has begun, and does not end
         assert candidates(matcher) > 0
     check(subscriptions, matcher)
     added = subscriptions.add("/a")
@@ -86,7 +86,7 @@ def test_regions_are_there_when_a_choice_is_made(slow: Callable[[], Event]) -> N
 def test_a_choice_that_falls_due_during_a_promotion_is_made_after_it(slow: Callable[[], Event]) -> None:
     subscriptions, matcher = compiled()
     go_on = slow()
-    for number in range(8):  # which begins a promotion
+    for number in range(8):  # this begins a promotion
         subscriptions.add(f"/b[@x = {number}]")
         matcher.match(DOCUMENT)
     for _ in range(40):

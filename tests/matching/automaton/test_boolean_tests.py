@@ -1,4 +1,4 @@
-"""`and`, `or` and `not` of tests of one value: they mean what lxml says, and cost hardly more than a test does."""
+"""`and`, `or` and `not` of tests of one value: they agree with lxml, and cost hardly more than one test."""
 
 from itertools import combinations
 from pathlib import Path
@@ -15,7 +15,7 @@ from pathcast.matching.engine_contract import Costed
 from pathcast.patterns import parse
 from tests import oracle
 
-# Of three tests that hold in all combinations, and of conditions on the document, which hold or not.
+# Three tests that hold in all combinations, and conditions on the document, which hold or not.
 CHOICES = [
     "contains(., 'p') or contains(., 'q')",
     "contains(., 'p') and contains(., 'q') or contains(., 'r')",
@@ -93,7 +93,7 @@ def test_a_choice_has_as_many_rows_as_tests() -> None:
 )
 @pytest.mark.parametrize("value", ["@x", "text()"])
 def test_a_choice_costs_hardly_more_than_a_test(value: str, choice: str) -> None:
-    """And not a hundred times as much."""
+    """Otherwise it would cost a hundred times as much."""
     times = []
     for xpath in (choice, "{}[contains(., 'q')]"):
         subscriptions = Subscriptions()

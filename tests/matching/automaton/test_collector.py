@@ -1,4 +1,4 @@
-"""Patterns cost the garbage collector nothing: it tracks no object of theirs, and they need no collection to be freed.
+"""Patterns cost the garbage collector nothing: it tracks none of their objects, and need not run to free them.
 
 The pause of a collection grows with the objects that the collector tracks and the references that it follows from them.
 Both are counted here, since times depend on the machine.
@@ -52,7 +52,7 @@ def compiled(count: int) -> Matcher:
 
 
 def changed(count: int, matcher: Matcher | None = None) -> Matcher:
-    """Half of the patterns came one by one, and half of these are gone again."""
+    """Half of the patterns are added one by one, and half of these are removed again."""
     matcher = compiled(count // 2) if matcher is None else matcher
     subscriptions = matcher.subscriptions
     for place, xpath in enumerate(patterns(count)[count // 2 :]):
@@ -63,7 +63,7 @@ def changed(count: int, matcher: Matcher | None = None) -> Matcher:
             match_all(matcher)
     at_rest(matcher)
     assert isinstance(matcher.engine, AutomatonEngine)
-    matcher.engine.compiled()  # one index, not a second one of what came last
+    matcher.engine.compiled()  # one index, without a second one for the latest patterns
     match_all(matcher)
     return matcher
 
@@ -80,7 +80,7 @@ def match_all(matcher: Matcher) -> None:
 
 @pytest.fixture
 def alone() -> Iterator[None]:
-    """What other tests have left is not counted."""
+    """Ignore what other tests have left behind."""
     gc.collect()
     gc.freeze()
     yield
@@ -88,7 +88,7 @@ def alone() -> Iterator[None]:
 
 
 def work_of_a_collection() -> int:
-    """How many objects the collector tracks, and how many references it follows from them."""
+    """The number of objects that the collector tracks, and of references that it follows from them."""
     gc.collect()
     tracked = gc.get_objects()
     return len(tracked) + len(gc.get_referents(*tracked))
@@ -105,7 +105,7 @@ def test_more_patterns_are_no_more_work_for_the_collector(kind: str, tmp_path: P
         "opened by a stranger": lambda count: opened(count, tmp_path, trusted=False),
     }
     make = kinds[kind]
-    make(100)  # kernels are loaded, and whatever else is made once
+    make(100)  # loads kernels, and creates all other one-time objects
     matcher = make(FEW)
     few = work_of_a_collection()
     matcher = make(2 * FEW)
@@ -120,7 +120,7 @@ def test_patterns_are_freed_without_a_collection() -> None:
         subscriptions = Subscriptions()
         subscriptions.add_many([f"/a[@b = {number}]/c[d = 'some text {number}']" for number in range(2000)])
 
-    added()  # so that the memo of expressions is full
+    added()  # fills the cache of expressions
     gc.collect()
     gc.disable()
     try:

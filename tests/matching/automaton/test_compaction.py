@@ -1,4 +1,4 @@
-"""The table of patterns gives back what is not used any more, and nobody notices."""
+"""The table of patterns frees unused entries, and matches do not change."""
 
 import threading
 from dataclasses import replace
@@ -15,7 +15,7 @@ from pathcast.matching.engine_contract import Engine
 from pathcast.matching.table.pattern_table import PatternTable
 from pathcast.workloads import SubscriptionOptions, generate_documents, generate_subscriptions, news_schema
 
-# A few unused entries are many.
+# With this tuning, a few unused entries count as many.
 FEW = Tuning(unused_entries=20)
 DOCUMENTS = list(generate_documents(news_schema(), 12, seed=5))
 PATTERNS = generate_subscriptions(
@@ -31,7 +31,7 @@ def answers(matcher: pathcast.Matcher) -> list[list[int]]:
 
 
 def anew(subscriptions: Subscriptions) -> list[list[int]]:
-    """What an index built anew says."""
+    """The answers of a newly built index."""
     fresh = Subscriptions(tuning=FEW)
     for each in subscriptions:
         fresh.add(each.xpath, id=each.id)
@@ -225,6 +225,6 @@ def test_who_changes_makes_the_engine_for_the_next_table_and_no_match_does(
         matching = False
         elements.append(used.statistics().get("elements", 0))
     assert len(tables) > 3 and used.engine.table is tables[-1]
-    assert elements == [elements[0] * (place + 1) for place in range(len(elements))], "counts go on"
-    assert unused.engine.table is tables[0], "nobody matched with it"
+    assert elements == [elements[0] * (place + 1) for place in range(len(elements))], "counts continue"
+    assert unused.engine.table is tables[0], "it was never used to match"
     assert answers(unused) == anew(subscriptions)

@@ -1,4 +1,4 @@
-"""An opened index with predicates answers as the built one, before and after changes, and nothing is compiled again."""
+"""An opened index with predicates answers like the built one, before and after changes, without compiling again."""
 
 from pathlib import Path
 from random import Random
@@ -21,7 +21,7 @@ from pathcast.store import open_snapshot, write_snapshot
 from pathcast.workloads import SubscriptionOptions, generate_documents, generate_subscriptions, news_schema
 from tests.matching.test_differential import Round, drawn
 
-# A few unused entries are many.
+# With this tuning, a few unused entries count as many.
 FEW = Tuning(unused_entries=20)
 PATTERNS = [
     "/a[@x = 'one'][b > 5]/c",

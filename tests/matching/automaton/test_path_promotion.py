@@ -1,4 +1,4 @@
-"""Paths that come while documents are matched: pending first, then in the delta, then in the base."""
+"""Paths added while documents are matched: pending first, then in the delta, then in the base."""
 
 from dataclasses import replace
 from random import Random
@@ -19,7 +19,7 @@ PATHS = generate_subscriptions(news_schema(), 500, SubscriptionOptions(max_depth
 TREES = generate_subscriptions(news_schema(), 12, SubscriptionOptions(max_depth=5, predicates=1, distinct=True), seed=7)
 
 
-# A few dozen pending paths are many.
+# With this tuning, a few dozen pending paths count as many.
 SOON = Tuning(most_pending_bits=256)
 
 
@@ -37,7 +37,7 @@ def followed(first: int, paths: int, tuning: Tuning = SOON) -> tuple[Subscriptio
 
 
 def check(subscriptions: Subscriptions, matcher: Matcher) -> None:
-    """On all documents the matcher answers as one that was made now."""
+    """On all documents the matcher answers like a newly built one."""
     anew = subscriptions.compile(engine="automaton")
     for document in DOCUMENTS:
         assert matcher.match(document).ids.tolist() == anew.match(document).ids.tolist()

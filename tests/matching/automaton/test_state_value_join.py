@@ -1,4 +1,4 @@
-"""Patterns that one element decides: found by states and bound tests alone, and equal to what the reference finds."""
+"""Patterns that one element decides: found by states and bound tests alone, with the reference's results."""
 
 import random
 from pathlib import Path
@@ -71,7 +71,7 @@ def test_paths_with_values_are_what_the_reference_finds(patterns: list[str], doc
 
 
 def some(seed: int, patterns: int = 300, documents: int = 30) -> tuple[list[str], list[str]]:
-    """Patterns and documents by chance, without Hypothesis' cost."""
+    """Random patterns and documents, without Hypothesis' cost."""
     chance = random.Random(seed)
 
     def test() -> str:
@@ -136,7 +136,7 @@ def test_they_are_saved_opened_and_added_to(tmp_path: Path) -> None:
     subscriptions.add_many(patterns[:200])
     matcher = subscriptions.compile()
     for document in documents[:10] * 30:
-        matcher.match(document)  # so that patterns choose again what they wait for
+        matcher.match(document)  # so that patterns re-select their access predicates
     matcher.save(tmp_path / "index")
     opened = pathcast.open_index(tmp_path / "index")
     for step in (lambda: None, lambda: opened.subscriptions.add_many(patterns[200:])):
@@ -212,9 +212,9 @@ def test_nothing_is_verified_that_one_element_decides(monkeypatch: pytest.Monkey
 
 
 def test_a_chain_from_the_root_does_not_begin_further_down() -> None:
-    """It waits for the rare test, below the root; the test of its first step holds at an element that is not the root.
+    """The chain waits for the rare test, below the root; its first step's test holds at another element.
 
-    Without the root's place being looked at, that element would do.
+    Without a check of the root's position, that element would match.
     """
     subscriptions = Subscriptions(tuning=Tuning(first_selection=8))
     subscriptions.add_many(["/a[@k = 1]//b[@l = 2]//c", "//a[@k = 1]//b[@l = 2]//c"])
@@ -228,7 +228,7 @@ def test_a_chain_from_the_root_does_not_begin_further_down() -> None:
 def test_room_fits_the_regions_that_a_document_reads_whatever_other_threads_add(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Regions that are published after room was made must not reach the kernel: it would write beyond its buffers."""
+    """Regions published after the buffers were fitted must not reach the kernel: it would write beyond its buffers."""
     subscriptions = Subscriptions()
     subscriptions.add_many(["/a/b[@k = 1]", "//b/c[@k = 2]"])
     matcher, called = subscriptions.compile(), []

@@ -1,4 +1,4 @@
-"""String-values of elements inside each other: what is known of one from another is what lxml says."""
+"""String-values of nested elements: results derived from one for another agree with lxml."""
 
 from random import Random
 
@@ -7,7 +7,7 @@ from tests import oracle
 
 MOST = 12
 NEEDLES = ("a", "ab", "aab", "bb", "abab")
-# Elements `n` inside each other; which of them is meant, a child of its own tells.
+# Nested elements `n`, each identified by a child of its own.
 FORMS = (
     "//n[contains(., '{}')]/e{}",
     "//n[not(contains(., '{}'))]/e{}",
@@ -21,7 +21,7 @@ PIECES = ("a", "b", "ab", "ba", "&#97;", "&#98;a", "<!-- c -->", "<![CDATA[b]]>"
 
 
 def nested(random: Random, numbers: list[int]) -> str:
-    """An element with text and others inside it, each with a number of its own."""
+    """An element with text and nested elements, each with a number of its own."""
     number = numbers.pop()
     inside = [f"<e{number}/>", *random.choices(PIECES, k=random.randrange(4))]
     while numbers and random.random() < 0.7:

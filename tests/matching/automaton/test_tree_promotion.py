@@ -1,4 +1,4 @@
-"""Trees that come while documents are matched: pending first, then in the delta, then in the base."""
+"""Trees added while documents are matched: pending first, then in the delta, then in the base."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -34,12 +34,12 @@ OTHERS = [
 ]
 
 
-# A few pending trees are many.
+# With this tuning, a few pending trees count as many.
 SOON = Tuning(pending_trees=6)
 
 
 def followed(first: list[str], then: list[str]) -> tuple[Subscriptions, Matcher]:
-    """Subscriptions, and a matcher that has taken up the latter one by one."""
+    """Subscriptions, and a matcher that has added the latter ones one by one."""
     subscriptions = Subscriptions(tuning=SOON)
     subscriptions.add_many(first)
     matcher = subscriptions.compile(engine="automaton")
@@ -53,7 +53,7 @@ def followed(first: list[str], then: list[str]) -> tuple[Subscriptions, Matcher]
 
 
 def check(subscriptions: Subscriptions, matcher: Matcher) -> None:
-    """On all documents the matcher answers as the reference does."""
+    """On all documents the matcher answers like the reference."""
     reference = subscriptions.compile(engine="reference")
     found = [matcher.match(document).ids.tolist() for document in DOCUMENTS]
     assert found == [reference.match(document).ids.tolist() for document in DOCUMENTS]

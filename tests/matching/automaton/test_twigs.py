@@ -1,4 +1,4 @@
-"""Twigs: found by the elements at which their branches hold, and equal to what the reference finds."""
+"""Twigs: found by the elements at which their branches hold, with the reference's results."""
 
 import random
 from pathlib import Path
@@ -21,7 +21,7 @@ NAMES = ("a", "b", "c")
 
 
 def some(seed: int, patterns: int = 300, documents: int = 25) -> tuple[list[str], list[str]]:
-    """Twigs and documents by chance; few names, so that branches often hold, and not at one element."""
+    """Random twigs and documents; few names, so that branches often hold, but not at the same element."""
     chance = random.Random(seed)
 
     def branch() -> str:
@@ -137,7 +137,7 @@ def test_documents_without_states_are_verified() -> None:
 
 
 def test_gates_that_nobody_asks_for_are_open_when_everything_is_verified(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Joins give up on a document, here all of them: the walk has not told the gates of what they decide."""
+    """Joins give up on every document here; the walk has not listed the gates of the patterns that joins decide."""
     found = twig_joins.TwigJoins.match
 
     def none(self: twig_joins.TwigJoins, *given: object) -> twig_joins.TwigsFound:
@@ -157,7 +157,7 @@ def test_they_are_saved_opened_and_added_to(tmp_path: Path) -> None:
     subscriptions.add_many(patterns[:200])
     matcher = subscriptions.compile()
     for _ in range(30):
-        matcher.match_many(documents[:10])  # so that twigs choose again what they wait for
+        matcher.match_many(documents[:10])  # so that twigs re-select the branch that they wait for
     matcher.save(tmp_path / "index")
     opened = pathcast.open_index(tmp_path / "index")
     for step in (lambda: None, lambda: opened.subscriptions.add_many(patterns[200:])):

@@ -1,4 +1,4 @@
-"""Value tests of the automaton: what a document does not have costs it nothing, and what it has is found."""
+"""Value tests of the automaton: values that a document lacks cost nothing, and values that it has are found."""
 
 from random import Random
 from time import process_time
@@ -13,7 +13,7 @@ from pathcast.matching.automaton.values.value_index import DemandTable
 from pathcast.patterns import parse
 
 MANY = 500
-# How the pattern of a number looks, a document that has all but the values, and one that has the value 7.
+# The pattern with a number, a document that has all but the values, and one that has the value 7.
 KINDS = {
     "text of an attribute": ("/a/b[@x = 'v{}']", "<a><b x='w'/></a>", "<a><b x='v7'/></a>"),
     "number of an attribute": ("/a/b[@x = {}]", "<a><b x='-1'/></a>", "<a><b x=' 7.0 '/></a>"),
@@ -43,7 +43,7 @@ KINDS = {
 
 
 def counted(matcher: Matcher, document: str) -> tuple[list[int], int]:
-    """The ids that a document matches, and how many patterns were looked at."""
+    """The ids that a document matches, and the number of candidates."""
     before = matcher.statistics()["candidates"]
     ids = matcher.match(document).ids.tolist()
     return ids, matcher.statistics()["candidates"] - before
@@ -65,7 +65,7 @@ def test_patterns_whose_value_a_document_lacks_cost_nothing(kind: str) -> None:
 
 def test_the_value_that_documents_hardly_ever_have_is_waited_for() -> None:
     subscriptions = Subscriptions(tuning=Tuning(first_selection=32))
-    # Before any document, the attribute that is asked for more values seems the rarer one: here it is not.
+    # Before any document, the attribute with more tested values seems the rarer one: here it is not.
     subscriptions.add_many([f"/a[@often = 'v{number % 50}'][@seldom = '{number % 3}']" for number in range(300)])
     subscriptions.add_many([f"/a[@often = 'w{number}']" for number in range(100)])
     matcher = subscriptions.compile()
@@ -165,7 +165,7 @@ MANY_FIRSTS = {
 
 @pytest.mark.parametrize("kind", MANY_FIRSTS)
 def test_first_nodes_of_many_elements_cost_each_its_own(kind: str) -> None:
-    """And not all those before it: then it would be hundreds of times as much."""
+    """And not all patterns before it, which would cost hundreds of times as much."""
     xpath, namespaces, item = MANY_FIRSTS[kind]
     document = f"<r><b>some word</b>{20_000 * item}</r>"
     times = []
@@ -181,7 +181,7 @@ def test_first_nodes_of_many_elements_cost_each_its_own(kind: str) -> None:
 
 
 def test_a_text_that_is_nearly_found_everywhere_costs_no_more_than_its_length() -> None:
-    """Else it would be hundreds of times as much."""
+    """Otherwise it would cost hundreds of times as much."""
     nearly, times = "a" * 3_000, []
     for wanted in (nearly + "b", "aab"):
         subscriptions = Subscriptions()
@@ -199,7 +199,7 @@ def test_a_text_that_is_nearly_found_everywhere_costs_no_more_than_its_length() 
 )
 @pytest.mark.parametrize("inside", ["{}", "{}<b/>{}"])
 def test_text_inside_many_elements_is_not_read_for_each_of_them(test: str, inside: str) -> None:
-    """Else it would be hundreds of times as much."""
+    """Otherwise it would cost hundreds of times as much."""
     text = inside.format(*2 * ["need edle le i in it dle " * 4_000])
     subscriptions = Subscriptions()
     subscriptions.add(f"//a[{test}]".format("needle in it"))
@@ -212,7 +212,7 @@ def test_text_inside_many_elements_is_not_read_for_each_of_them(test: str, insid
 
 
 def test_a_text_is_found_wherever_it_begins_and_ends() -> None:
-    """In elements around each other, over the ends of text nodes, once and again."""
+    """In nested elements, across the ends of text nodes, repeatedly."""
     subscriptions = Subscriptions()
     subscriptions.add_many(
         [f"//{name}[{test}]" for name in "pqr*" for test in ("contains(., 'abab')", "not(contains(., 'abab'))")]

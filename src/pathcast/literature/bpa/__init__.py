@@ -1,4 +1,4 @@
-"""The BPA engine: predicates on the places of tags in document paths, and chains of their occurrences."""
+"""The BPA engine: predicates on the positions of tags in document paths, and chains of their occurrences."""
 
 from .engine import BPAEngine
 

@@ -2,12 +2,13 @@
 
     table's trie ┐
     queries ─────┴─▶ tables.py ──▶ run_kernels.py ──▶ entries, ascending
-                                    │ gates of patterns that are not taken ──▶ the default engine's verifier
+                                    │ gates of delegated patterns ──▶ the default engine's verifier
                                     └ documents too deep for a word ──▶ yfilter
 
-Invariant: the chains are those of the table as of the last `refresh`; a run changes nothing but its buffers, hence
-one at a time.
-Cost: each document path anew: its pairs of tags, then the chains below the access predicates that they satisfy.
+Invariant: the chains are those of the table as of the last `refresh`; a run changes only its buffers, so only one runs
+at a time.
+Cost: each document path from the start: its pairs of tags, then the chains below the access predicates that they
+satisfy.
 """
 
 from typing import ClassVar
@@ -32,7 +33,7 @@ from .tables import build_chains, kernel_tables
 
 
 class Scratch(EventScratch):
-    """What a run writes."""
+    """The buffers of a run."""
 
     def __init__(self) -> None:
         super().__init__(STATE_SIZE)
@@ -54,7 +55,7 @@ class Scratch(EventScratch):
         self.buffers = self.buffers._replace(noted=noted)
 
     def _fit_batch(self, batch: DocumentBatch) -> None:
-        """Paths of any document that is taken fit."""
+        """Make room for the paths of any supported document."""
 
     def grow(self, why: int) -> None:
         super().grow(why)
@@ -69,7 +70,7 @@ def _pairs(count: int) -> Int32s:
 
 
 class BPAEngine(TablesEngine[Queries, Scratch]):
-    """Paths as chains of predicates on the places of tags, shared by their beginnings, reached by access predicates."""
+    """Paths as chains of predicates on the positions of tags, with shared prefixes, found by access predicates."""
 
     name: ClassVar[str] = "bpa"
 
@@ -84,7 +85,7 @@ class BPAEngine(TablesEngine[Queries, Scratch]):
         return Queries(self.table.encoder, joins=False)
 
     def _tables_of(self, trees: Queries) -> Arrays:
-        # A chain says where a path lies, not which element its last step is: normal form will do.
+        # A chain gives the positions of a path, not the element of its last step: normal form suffices.
         paths = [normalised(path) if path else path for path in trees.paths]
         return build_chains(self.table.trie, paths, trees.tasks) | trees.arrays()
 
@@ -100,7 +101,7 @@ class BPAEngine(TablesEngine[Queries, Scratch]):
             return self._match_one_by_one(batch)
 
     def _match_one_by_one(self, batch: DocumentBatch) -> tuple[Offsets, Entries]:
-        """Documents with a path that is too long go to the engine `yfilter`, whole."""
+        """Match, but pass documents with a path that is too long to the engine `yfilter`, as a whole."""
         if self._for_deep is None:
             self._for_deep = YFilterEngine.build(self.table)
         found = []

@@ -2,15 +2,16 @@
 """The run: each document path, root to leaf, in two stages (Hou & Jacobsen, ICDE 2006).
 
 Predicate matching: for every two tags of the path the index gives the predicates that their distance satisfies: one
-with `=`, and those with `≥` up to the distance. Each notes the pair of places, since a tag may occur several times.
+with `=`, and those with `≥` up to the distance. Each records the pair of positions, since a tag may occur several
+times.
 
-Occurrence determination: a chain holds when pairs can be linked, the second place of each being the first of the
-next. The chains below the access predicates that were satisfied are descended, each node with the set of places at
-which the beginning up to it can end; a node is entered when its predicate has a pair that continues one of them.
+Occurrence determination: a chain holds if pairs can be linked, the second position of each being the first of the next.
+The search descends the chains below the satisfied access predicates; each node has the set of positions at which the
+prefix up to it can end. A node is entered if its predicate has a pair that continues one of them.
 
-The sets are words, so that paths of more than LONGEST elements are not for this engine. The original follows one
-occurrence after the other and goes back where it fails; sets give the same answers without going back.
-Selections are postponed, as in YFilter: they are tried on the elements of the path once a chain holds.
+The sets are words, so this engine does not take paths of more than LONGEST elements. The original follows one
+occurrence after the other and backtracks; sets give the same answers without backtracking.
+Selections are postponed, as in YFilter: they are tested on the elements of the path once a chain holds.
 """
 
 from typing import NamedTuple
@@ -69,14 +70,14 @@ class PairIndex(NamedTuple):
 
 
 class LengthTable(NamedTuple):
-    """The entries that ask for nothing but a length, by length."""
+    """The entries that demand only a length, by length."""
 
     needed: Int32s
     entries: Int32s
 
 
 class BareTasks(NamedTuple):
-    """The queries that name no tag: the length that each needs, what is to be done, and its number."""
+    """The queries without a tag name: the length that each needs, its kind of task, and its number."""
 
     needed: Int32s
     kinds: Int32s
@@ -84,7 +85,7 @@ class BareTasks(NamedTuple):
 
 
 class BpaTables(NamedTuple):
-    """All that patterns are made of."""
+    """All tables of the patterns."""
 
     chains: Chains
     pairs: PairIndex
@@ -94,7 +95,7 @@ class BpaTables(NamedTuple):
 
 
 class NotedPairs(NamedTuple):
-    """The pairs of places of a document path: a list for each predicate that has the path's stamp.
+    """The pairs of positions of a document path: a list for each predicate that has the path's stamp.
 
     `satisfied` lists the access predicates among these.
     """
@@ -106,14 +107,14 @@ class NotedPairs(NamedTuple):
 
 
 class Frames(NamedTuple):
-    """The way down the chains: for each level the nodes still to look at, and the places of the beginning."""
+    """The descent into the chains: for each level the remaining nodes, and the end positions of the prefix."""
 
     nodes: Writable[Matrix[Int32s]]
     places: Writable[UInt64s]
 
 
 class RunScratch(NamedTuple):
-    """The buffers of a run; `stack` has rows: element, symbol, by place."""
+    """The buffers of a run; `stack` has rows: element, symbol, by position."""
 
     stack: Writable[Matrix[Int32s]]
     noted: NotedPairs
@@ -130,7 +131,7 @@ def row_of_pair(keys, slots, first, second):
 
 @part
 def note_pair(row, place, other_place, distance, tables, noted, used, found, state):
-    """Note a pair of places with every predicate that its distance satisfies: pairs in use, access predicates found."""
+    """Record a pair of positions for every predicate that its distance satisfies; return pairs, access predicates."""
     pair_rows, distances, access_begins = tables.pairs.rows, tables.pairs.distances, tables.chains.access_begins
     stamps, heads, pairs, satisfied = noted
     for predicate in range(pair_rows[R_BEGIN, row], pair_rows[R_END, row]):
@@ -158,7 +159,7 @@ def note_pair(row, place, other_place, distance, tables, noted, used, found, sta
 
 @part
 def match_predicates(length, tables, scratch, state):
-    """Predicate matching for the document path on the stack; how many access predicates hold."""
+    """Predicate matching for the document path on the stack; return how many access predicates hold."""
     stack = scratch.stack
     used, found = 0, 0
     for i in range(length + 1):
@@ -190,7 +191,7 @@ def take(entry, wanted, state):
 
 @part
 def try_task(kind, number, length, first, queries, scratch, tested, wanted, answers, state):
-    """What is to be done for a query whose chain holds: open its gate, or try its selections on the path."""
+    """Process a query whose chain holds: open its gate, or test its selections on the path."""
     if kind == GATE:
         open_gate(number, answers, state)
         return
@@ -205,7 +206,7 @@ def try_task(kind, number, length, first, queries, scratch, tested, wanted, answ
 
 @part
 def continued(predicate, before, noted):
-    """The places at which a chain can end, given those of its beginning: where a pair of the predicate leads."""
+    """The positions at which a chain can end, given those of its prefix: where pairs of the predicate lead."""
     heads, pairs = noted.heads, noted.pairs
     reached = np.uint64(0)
     pair = heads[predicate]
@@ -218,7 +219,7 @@ def continued(predicate, before, noted):
 
 @part
 def determine_occurrences(access, length, first, tables, scratch, tested, wanted, answers, state):
-    """Descend the chains below an access predicate that holds, and take what they end in."""
+    """Descend the chains below an access predicate that holds, and process their ends."""
     chains, access_begins, task_kinds, task_numbers = tables.chains
     noted, (frames, frame_sets) = scratch.noted, scratch.frames
     frames[0, 0], frames[1, 0] = access_begins[access], access_begins[access + 1]
@@ -250,7 +251,7 @@ def determine_occurrences(access, length, first, tables, scratch, tested, wanted
 
 @rare
 def try_bare(length, first, tables, scratch, tested, wanted, answers, state):
-    """The queries that name no tag: all that the path is long enough for."""
+    """Process the queries without a tag name for which the path is long enough."""
     needed, kinds, numbers = tables.bare
     for at in range(len(needed)):
         if needed[at] <= length:
@@ -299,7 +300,7 @@ def run(
     answers: Answers,
     state: Writable[Int64s],
 ) -> int:
-    """Run the documents from `first_document` on; the first one that is not done, with why in `state[WHY]`."""
+    """Run the documents from `first_document` on; return the first not done, with the reason in `state[WHY]`."""
     offsets, document = elements.offsets, first_document
     state[WHY] = DONE
     while document < len(offsets) - 1:

@@ -1,21 +1,21 @@
-"""Chains: paths as sequences of predicates on the places of tags, and the tree of their shared beginnings.
+"""Chains: paths as sequences of predicates on the positions of tags, and the tree of their shared prefixes.
 
-Hou & Jacobsen, "Predicate-based filtering of XPath expressions", ICDE 2006 (the GPX paper's `basic-pc-ap`, its §2 and
-§3.1 have the encoding). A predicate relates the places of two tags in a document path, root to leaf:
+Hou & Jacobsen, "Predicate-based filtering of XPath expressions", ICDE 2006 (the GPX paper's `basic-pc-ap`; its §2 and
+§3.1 describe the encoding). A predicate relates the positions of two tags in a document path, root to leaf:
 
-    /a/*/b      (document, a) = 1, (a, b) = 2           a path from the root names the first tag's place
-    a//b/c      (a, b) ≥ 1, (b, c) = 1                  one from anywhere does not, when another predicate follows
+    /a/*/b      (document, a) = 1, (a, b) = 2           a path from the root fixes the first tag's position
+    a//b/c      (a, b) ≥ 1, (b, c) = 1                  a relative one does not, if another predicate follows
     /a/b/*      (document, a) = 1, (a, b) = 1, (b, end) ≥ 1
     /*/*        length ≥ 2                              kept apart: only the longest path counts
 
-The document stands at place 0, the end of the path at that of its leaf. Different paths have different chains.
+The document has position 0, the end of the path that of its leaf. Different paths have different chains.
 
-Prefix covering: chains that begin alike share the nodes of a tree, so that the beginning is tried once, and what is a
-beginning of something longer is found on the way. Access predicates: the children of the root are kept by their
-predicate, and a subtree is entered only when a document path satisfies it.
+Prefix covering: chains with a common prefix share the nodes of a tree, so that the prefix is tested once, and a path
+that is a prefix of a longer one is found on the way. Access predicates: the children of the root are indexed by their
+predicate, and a subtree is entered only if a document path satisfies it.
 
-Invariant: the children of a node lie one after the other, and so do the chains of an access predicate.
-Cost: 24 bytes a node; some 2 s to build a million paths.
+Invariant: the children of a node are contiguous, and so are the chains of an access predicate.
+Cost: 24 bytes per node; some 2 s to build a million paths.
 """
 
 from typing import Any
@@ -54,7 +54,7 @@ _DISTANCE_BITS = 14
 
 
 def kernel_tables(arrays: Arrays) -> BpaTables:
-    """The tables as the kernel takes them."""
+    """The tables in the form that the kernel reads."""
     return BpaTables(
         chains=Chains(arrays["chains"], arrays["access_begin"], arrays["task_kind"], arrays["task_number"]),
         pairs=PairIndex(arrays["pair_keys"], arrays["pair_slots"], arrays["pair_rows"], arrays["distances"]),
@@ -65,7 +65,7 @@ def kernel_tables(arrays: Arrays) -> BpaTables:
 
 
 def build_chains(trie: Trie, paths: list[tuple[int, ...]], tasks: list[tuple[int, int]]) -> Arrays:
-    """The tree of chains, the index of predicates, and the paths that are about length alone."""
+    """The tree of chains, the index of predicates, and the paths that only demand a length."""
     own = Trie.restore({name: column.copy() for name, column in trie.arrays().items()})
     ends = own.insert(*flat(paths))
     count = own.count
@@ -76,11 +76,11 @@ def build_chains(trie: Trie, paths: list[tuple[int, ...]], tasks: list[tuple[int
     asked = entry >= 0
     asked[ends] = True
     named = step > 1
-    # The nodes of the tree: those with a tag, and those that end in wildcards and are asked for.
+    # The nodes of the tree: those with a tag, and those that end in wildcards and are the end of a path.
     wild = asked & ~named & (above > 0)
     inner = np.flatnonzero(named | wild)
     keys = _keys(inner, step, above, gap, deep, wild)
-    # A path from anywhere: its first tag's place is only asked for where nothing follows.
+    # A relative path: its first tag's position matters only if nothing follows.
     free = named & (above == 0) & deep & (gap == 1)
     kept = ~free[inner] | asked[inner]
     inner, keys = inner[kept], keys[kept]
@@ -108,13 +108,13 @@ def _keys(inner: Int64s, step: Int32s, above: Int32s, gap: Int32s, deep: Bools, 
     first = np.where(above[inner] > 0, (step[above[inner]] >> 1) + 1, DOCUMENT_TAG).astype(np.int64)
     second = np.where(wild[inner], END_TAG, (step[inner] >> 1) + 1)
     operator = np.where(wild[inner] | deep[inner], _AT_LEAST, _EXACT)
-    # No document path that is looked at is as long as the largest distance, so that larger ones may count as it.
+    # All supported document paths are shorter than the largest distance, so larger ones may count as it.
     distance = np.minimum(gap[inner], (1 << _DISTANCE_BITS) - 1)
     return ((first << TAG_BITS | second) << 1 | operator) << _DISTANCE_BITS | distance
 
 
 def _index(predicates: Int64s) -> Arrays:
-    """For each pair of tags the predicates with `=` and with `≥`, by rising distance; and a hash table of the pairs."""
+    """For each pair of tags the predicates with `=` and with `≥`, by distance; and a hash table of the pairs."""
     pairs = predicates >> _DISTANCE_BITS + 1
     keys, begin = np.unique(pairs, return_index=True)
     exact_end = np.searchsorted(predicates, (keys << 1 | _AT_LEAST) << _DISTANCE_BITS)
@@ -129,14 +129,14 @@ def _index(predicates: Int64s) -> Arrays:
 
 
 def _lengths(entry: Int32s, gap: Int32s, above: Int32s, named: Bools) -> Arrays:
-    """The plain paths of wildcards alone, by how many they have."""
+    """The plain paths of wildcards alone, by length."""
     found = np.flatnonzero((entry >= 0) & ~named & (above == 0) & (gap > 0))
     found = found[np.argsort(gap[found], kind="stable")]
     return {"length_needed": gap[found], "length_entry": entry[found]}
 
 
 def _attach(chains: Int32s, number: Int32s, gap: Int32s, ends: Int32s, tasks: list[tuple[int, int]]) -> Arrays:
-    """Put the tasks of paths at their chains; those of paths without a tag name stand apart, by length."""
+    """Attach the tasks of paths to their chains; those of paths without a tag name are kept separately, by length."""
     places = number[ends]
     bare = places == 0
     found = np.array(tasks, dtype=np.int32).reshape(-1, 2)

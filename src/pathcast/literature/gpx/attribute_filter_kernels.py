@@ -1,10 +1,10 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
 """Attribute filters inline (section 3.1.4): the filters that the attributes of a publication's elements satisfy.
 
-A document's values are read once, as numbers and as numbers of literals. A filter stands at a number of steps from a
-tag, mostly 0: the attributes of each level are looked at from every tag, or from the document, that asks for them.
+A document's values are read once, as numbers and as numbers of literals. A filter is a number of steps away from a tag,
+mostly 0: the attributes of each level are checked from every tag, or from the document, that has filters on them.
 
-Cost: a look-up for every attribute and every tag that asks for it, and a step for each filter that is satisfied.
+Cost: one look-up per attribute and tag with filters on it, and one step per satisfied filter.
 """
 
 from typing import NamedTuple
@@ -22,7 +22,7 @@ from .structure_predicate_kernels import OCCURRENCE_BITS, holds
 ONE = np.uint64(1)
 STEPS_BITS, ATTRIBUTE_BITS = 6, 22
 ASKS_ANY, ASKS_TEXT, ASKS_NUMBER = 1, 2, 4
-# The limits of a row stand by operator: =, ≥, ≤, !=.
+# The limits of a row are grouped by operator: =, ≥, ≤, !=.
 LIMIT_KINDS = 4
 
 
@@ -71,7 +71,7 @@ class FilterTests(NamedTuple):
 
 
 class Filters(NamedTuple):
-    """What `asks` about the attributes of a name, the steps at which each tag has filters, and the filters."""
+    """The kinds of tests per attribute name (`asks`), the steps at which each tag has filters, and the filters."""
 
     asks: Int8s
     steps: UInt64s
@@ -97,7 +97,7 @@ class DocumentAttributes(NamedTuple):
 
 @part
 def key_index(key, keys, slots):
-    """Where a key stands in a hash table, or -1."""
+    """The index of a key in a hash table, or -1."""
     return find_key(slots, mixed(key, 0), key, keys)[0]
 
 
@@ -121,7 +121,7 @@ def literal_number(data, start, length, literals):
 
 @rare
 def read_values(content, end, data, arena, asks, literals):
-    """The values of a document's attributes that filters ask about: as numbers, and as numbers of literals."""
+    """The values of a document's attributes that have filters: as numbers, and as numbers of literals."""
     attributes, symbols, first, (numbers, texts) = content
     for index in range(first, end):
         name = symbols[attributes.names[index]]
@@ -140,7 +140,7 @@ def read_values(content, end, data, arena, asks, literals):
 
 @part
 def number_predicates(row, value, tests, satisfied, n):
-    """The comparisons of a row with numbers that a value satisfies; NaN differs from every number."""
+    """The numeric comparisons of a row that a value satisfies; NaN differs from every number."""
     limits, begins, predicates = tests
     at = LIMIT_KINDS * row
     first, least, most, other, end = begins[at], begins[at + 1], begins[at + 2], begins[at + 3], begins[at + 4]
@@ -191,9 +191,9 @@ def filter_predicates(key, value, text, tests, satisfied, n):
 
 @part
 def attribute_predicates(depth, fresh_from, count, path, content, filters, satisfied, n):
-    """What the attributes of the path down to `depth` satisfy, seen from the document (-1) and from each tag.
+    """The filters that attributes of the path down to `depth` satisfy, from the document (-1) and from each tag.
 
-    Of tags before `fresh_from`, only the attributes at `depth` are looked at; the others were when they were met.
+    For tags before `fresh_from`, only the attributes at `depth` are checked; the others were checked earlier.
     """
     tags, occurrences, depths = path.publication
     attributes, symbols, zero, (numbers, texts) = content

@@ -1,7 +1,7 @@
-"""Delegation: what the predicate calculus can't say, and what would be too many publications, goes to `automaton`.
+"""Delegation: patterns that predicates cannot express, and documents with too many publications, go to `automaton`.
 
-Delegated patterns are tried on every document by its verifier; a delegated document is matched by the whole engine,
-which is built when the first one comes. Both are counted.
+Its verifier tries delegated patterns on every document; the whole engine matches a delegated document, and is built
+when the first one arrives. Both are counted.
 """
 
 import numpy as np
@@ -28,11 +28,11 @@ class Delegate:
         self.limits = Limits()
 
     def is_needed(self, over: Mask) -> bool:
-        """Whether there is anything to add for documents of which `over` are too much."""
+        """Whether there is anything to add, given the documents `over` the limit."""
         return self._verifier is not None or bool(over.any())
 
     def answers(self, batch: DocumentBatch, over: Mask, skip: Mask | None) -> tuple[Offsets, Entries]:
-        """The delegated patterns that match each document; of documents in `over`, all patterns that do."""
+        """The delegated patterns that match each document; for documents in `over`, all patterns that match."""
         asked = np.arange(len(self.delegated), dtype=np.int32)
         if skip is not None:
             asked = asked[~skip[self.delegated]]

@@ -2,18 +2,18 @@
 
 Sections 3.1 and 3.2 of GPX-Matcher (Sadoghi, Burcea, Jacobsen, EDBT 2011), as plain data for any Boolean matcher.
 
-    a/a/*/b     d(a¹, a²) = 1  ∧  d(a², b¹) = 2          the steps with a name, each by its distance from the one before
+    a/a/*/b     d(a¹, a²) = 1  ∧  d(a², b¹) = 2          the named steps, each by its distance from the previous one
     /a/a/*/*    p(a¹) = 1  ∧  d(a¹, a²) = 1  ∧  p⁻¹(a²) ≥ 2
 
 A document is a set of *publications*: for each path from the root to a leaf the positions of its tags and their
-distances. A tag that a path repeats is counted (a¹, a²); since the k-th a of a pattern may be any later a of the path,
-there is a publication for each choice of repetitions that are left out, but for the last.
+distances. Repeated tags of a path are numbered (a¹, a²). Since the k-th a of a pattern may be any later a of the path,
+there is a publication for each selection of repetitions to leave out, except the last.
 
 Invariant: a document has the pattern's path if and only if one of its publications satisfies all its predicates.
-Where the paper contradicts itself: `p⁻¹ ≥ v` holds when `length − position ≥ v`, and the length of a publication is the
-whole path's, also where tags were left out.
+Where the paper contradicts itself: `p⁻¹ ≥ v` holds if `length − position ≥ v`, and the length of a publication is that
+of the whole path, even if tags were left out.
 Beyond the evaluation: the filter `[@a]`, the operators `!=`, `<` and `>`, comparisons with texts, and filters on
-a `*` that stands a fixed number of steps from a tag or from the document.
+a `*` that is a fixed number of steps from a tag or from the document.
 Not encoded: conditions on text, functions, `or`, `not`, `.//@a`, and filters on other `*`; `Unencodable`.
 """
 
@@ -34,7 +34,7 @@ Operator = Literal["=", ">="]
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """`p(tag) operator value`: where the tag stands in the path, the root at 1."""
+    """`p(tag) operator value`: the position of the tag in the path, the root at 1."""
 
     tag: Tag
     operator: Operator
@@ -43,7 +43,7 @@ class Position:
 
 @dataclass(frozen=True, slots=True)
 class Distance:
-    """`d(first, second) operator value`: how far below the first tag the second one stands."""
+    """`d(first, second) operator value`: how far the second tag is below the first."""
 
     first: Tag
     second: Tag
@@ -53,7 +53,7 @@ class Distance:
 
 @dataclass(frozen=True, slots=True)
 class FromEnd:
-    """`p⁻¹(tag) ≥ value`: how many elements the path has below the tag."""
+    """`p⁻¹(tag) ≥ value`: the number of elements of the path below the tag."""
 
     tag: Tag
     value: int
@@ -61,14 +61,14 @@ class FromEnd:
 
 @dataclass(frozen=True, slots=True)
 class Length:
-    """`length ≥ value`: how many elements the path has."""
+    """`length ≥ value`: the number of elements of the path."""
 
     value: int
 
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """`place[attribute test]`: an attribute of just this occurrence of a tag; without a test it has to be there."""
+    """`place[attribute test]`: an attribute of just this occurrence of a tag; without a test, it must exist."""
 
     place: Place
     attribute: str
@@ -79,7 +79,7 @@ Predicate = Position | Distance | FromEnd | Length | Filter
 
 
 def predicates(pattern: Pattern) -> tuple[Predicate, ...]:
-    """The conjunction for a pattern that is one path, with or without filters; `Unencodable` for another one.
+    """The conjunction for a pattern that is one path, with or without filters; `Unencodable` for any other.
 
     Predicates on structure come first, in the order of the steps, then filters. A pattern with several branches is
     several paths: see `decomposition.py`.
@@ -106,14 +106,14 @@ def roots_in(node: Node) -> list[Node]:
 
 
 def path_predicates(steps: Sequence[Node]) -> tuple[Predicate, ...]:
-    """The conjunction for a path of elements; of the conditions on them only filters are looked at."""
+    """The conjunction for a path of elements; of their conditions, only filters are considered."""
     structure: list[Predicate] = []
     filters: list[Predicate] = []
     last: Tag | None = None
     gap, deep = 0, False
     for at, (step, tag) in enumerate(zip(steps, tags_of(steps), strict=True)):
         if not step.is_element:
-            raise Unencodable("an attribute or text without an element that it belongs to")
+            raise Unencodable("an attribute or text node without an element")
         gap += 1
         deep |= step.axis == "//"
         filtered = [condition for condition in step.conditions if _is_filter(condition)]
@@ -131,7 +131,7 @@ def path_predicates(steps: Sequence[Node]) -> tuple[Predicate, ...]:
         structure.append(FromEnd(last, gap))
     first = structure[0]
     if len(structure) > 1 and isinstance(first, Position) and first.operator == ">=" and first.value == 1:
-        del structure[0]  # the next one demands the tag already
+        del structure[0]  # the next predicate implies it
     return (*structure, *filters)
 
 
@@ -148,18 +148,18 @@ def _filters(place: Place, conditions: Iterable[Condition]) -> Iterator[Filter]:
             yield Filter(place, attribute, None)
         for test in condition.conditions:
             if not isinstance(test, Compare):
-                raise Unencodable("a filter compares with a literal")
+                raise Unencodable("a filter must compare with a literal")
             if test.operator in ("<", ">") and test.number is not None and isinf(test.number):
-                raise Unencodable("there is no number beyond infinity")
+                raise Unencodable("no number is beyond infinity")
             yield Filter(place, attribute, test)
 
 
 @dataclass(frozen=True, slots=True)
 class Publication:
-    """What a path says about itself.
+    """The facts about a path.
 
-    `positions` are in the order of the path; `elements` are those of the document that the tags stand for;
-    `attributes` the values by position and name (several only where namespaces are ignored).
+    `positions` are in the order of the path; `elements` are the document's elements of these tags; `attributes` the
+    values by position and name (several only if namespaces are ignored).
     """
 
     length: int

@@ -1,11 +1,11 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
 """The join of a pattern's pieces on the elements that they share, while the document is read.
 
-A binding is a branch of a pattern at an element, inside the binding of the branch above it. A piece that matches sets
-its bit in the binding of its last branch; a binding with all its bits sets one in the binding above; the pattern
-matches when a topmost binding has all.
+A binding is a branch of a pattern at an element, inside the binding of the branch above it. A matching piece sets its
+bit in the binding of its last branch; a binding with all its bits sets one in the binding above; the pattern matches
+when a topmost binding has all its bits.
 
-Cost: for each match of a piece, the branches along it, times the tags of the publication.
+Cost: per match of a piece, the branches along it, times the tags of the publication.
 """
 
 from typing import NamedTuple
@@ -16,7 +16,7 @@ from pathcast.kernels import Int32s, Int64s, Matrix, part, rare
 
 from ..streaming.pattern_bindings_kernels import B_ABOVE, B_NODE, FULL, binding
 
-# Rows of `chain`: a branch along a piece, and the tag, occurrence and steps that say where it is.
+# Rows of `chain`: a branch along a piece, and its place as tag, occurrence and steps.
 C_BRANCH, C_TAG, C_OCCURRENCE, C_STEPS, C_ROWS = range(5)
 MISSING = -1
 
@@ -24,8 +24,8 @@ MISSING = -1
 class Joins(NamedTuple):
     """The joins of patterns with branches.
 
-    From `use_begins[p]` on the uses of piece `p`: the pattern's entry and the piece's bit in its last branch. From
-    `chain_begins[u]` on the branches along use `u`. A branch has its bit in the one above, and all bits that it needs.
+    The uses of piece `p` start at `use_begins[p]`: the pattern's entry and the piece's bit in its last branch. The
+    branches along use `u` start at `chain_begins[u]`. A branch has its bit in the branch above, and all bits it needs.
     """
 
     use_begins: Int64s
@@ -39,7 +39,7 @@ class Joins(NamedTuple):
 
 @part
 def element_at(tag, occurrence, steps, path, count):
-    """The element that stands so many steps from a tag of the publication; from the document for no tag."""
+    """The element that is `steps` steps from a tag of the publication; without a tag, from the document."""
     if tag < 0:
         return np.int32(MISSING) if steps == 0 else path.elements[steps]
     tags, occurrences, depths = path.publication
@@ -51,7 +51,7 @@ def element_at(tag, occurrence, steps, path, count):
 
 @rare
 def join_piece(use, joins, path, count, stamp, table):
-    """Enter a piece that matched into the join: 1 when its pattern now matches, 0 when not, FULL: no room."""
+    """Add a matched piece to the join: 1 if its pattern now matches, 0 if not, FULL: no room."""
     chain, bindings, parts = joins.chain, table.bindings, table.parts
     at = np.int64(MISSING)
     for link in range(joins.chain_begins[use], joins.chain_begins[use + 1]):

@@ -1,17 +1,17 @@
-"""Decomposition: a pattern with branches as paths, and how their matches join on the nodes that they share.
+"""Decomposition: a pattern with branches as paths, and the joins of their matches on shared nodes.
 
     /a[b]/c[d]//e       paths      /a/b   /a/c/d   /a/c//e
                         branches   a: b, c       c: d, e  (inside a's second)
 
-A path that matches in a publication binds each of its steps to an element. A branch holds at an element when every one
-of its parts does: a path that ends below it, or the next branch. Elements of all branches above count too, so that
-`//a[b]//c[d][e]` asks d, e and b of one and the same a. Section 3.1.4 of the paper leaves this to "a scheme similar to"
-YFilter's; joining on bindings is that scheme, but while the document is read and not after it.
+A path that matches in a publication binds each of its steps to an element. A branch holds at an element if every one of
+its parts does: a path that ends below it, or the next branch. The elements of all branches above count too, so that
+`//a[b]//c[d][e]` demands d, e and b of one and the same a. Section 3.1.4 of the paper leaves this to "a scheme similar
+to" YFilter's; joining on bindings is that scheme, but while the document is read and not afterwards.
 
-An absolute path inside a predicate is one more path, and the document the branch that joins them.
+An absolute path inside a predicate is one more path, and the document is the branch that joins them.
 
 A branch is found in a publication by a tag of the path and a number of steps from it (`step_places.py`). A `*` between
-two `//` stands nowhere in particular, and such a branch can't be taken (`Unencodable`).
+two `//` has no fixed position, so such a branch cannot be encoded (`Unencodable`).
 """
 
 from dataclasses import dataclass, field
@@ -25,7 +25,7 @@ from .step_places import Place, Unencodable, place_of
 
 @dataclass(slots=True)
 class Branch:
-    """A node with several parts: the branch above it (-1: none), which part of that it is, and how many it has."""
+    """A node with several parts: the branch above it (-1: none), its part number there, and its number of parts."""
 
     above: int
     part: int
@@ -34,7 +34,7 @@ class Branch:
 
 @dataclass(slots=True)
 class Piece:
-    """A path of the pattern: its predicates, the branches along it and where they are, and its part of the last."""
+    """A path of the pattern: its predicates, the branches along it with their places, and its part of the last one."""
 
     predicates: tuple[Predicate, ...]
     branches: tuple[int, ...]
@@ -51,13 +51,13 @@ class Decomposition:
 
 
 def decompose(pattern: Pattern) -> Decomposition:
-    """Take a pattern apart; `Unencodable` when a part of it is beyond the predicate calculus."""
+    """Split a pattern; `Unencodable` if predicates cannot express a part of it."""
     result = Decomposition()
     if pattern.root is None:
         result.pieces.append(Piece(path_predicates(()), (), (), 0))
     else:
         tops = [pattern.root]
-        for top in tops:  # which grows meanwhile
+        for top in tops:  # grows during the loop
             tops += [root for root in _absolute(top) if root not in tops]
         _branch(tops, [], [], 0, result)
     return result
@@ -66,7 +66,7 @@ def decompose(pattern: Pattern) -> Decomposition:
 def _absolute(top: Node) -> list[Node]:
     """The absolute paths in predicates of a tree of elements."""
     nodes, found = [top], []
-    for node in nodes:  # which grows meanwhile
+    for node in nodes:  # grows during the loop
         found += roots_in(node)
         nodes += elements_below(node)
     return found
@@ -75,7 +75,7 @@ def _absolute(top: Node) -> list[Node]:
 def _branch(
     below: list[Node], steps: list[Node], branches: list[tuple[int, int]], part: int, result: Decomposition
 ) -> None:
-    """Go on below a step, or below the document; with several parts, it is a branch."""
+    """Continue below a step, or below the document; with several parts, it is a branch."""
     if len(below) > MOST_PARTS:
         raise Unencodable(f"a step with more than {MOST_PARTS} branches")
     if len(below) > 1:

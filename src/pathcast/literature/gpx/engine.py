@@ -4,12 +4,12 @@ Paper: GPX-Matcher (Sadoghi, Burcea, Jacobsen, EDBT 2011). `gpx` counts hits, `g
 access predicate, the last or the first on structure (section 4.2). Encoding: `boolean_encoding.py`; tables:
 `predicate_tables.py`; matching: `run_kernels.py`.
 
-Equal subscriptions are one entry of the table already, the paper's representatives.
+Equal subscriptions are already one entry of the table, the paper's representatives.
 
 Invariant: the index is that of the table as of the last `refresh`.
-Cost: publications times tuples to find predicates, then what the engine's way of finding paths costs; both are in
-`statistics()`. A pattern that is new to the table costs building the index, about a second for a million paths.
-Not done: choosing access predicates by statistics of documents, which the paper mentions and does not do either.
+Cost: publications times tuples to find predicates, then the cost of finding paths, which depends on the engine; both
+are in `statistics()`. A new pattern requires building the index again, about a second for a million paths.
+Not done: selecting access predicates by statistics of documents, which the paper mentions but does not do either.
 """
 
 import threading
@@ -76,11 +76,11 @@ class GpxEngine:
         return cls(table, arrays=arrays if fresh else None)
 
     def arrays(self) -> dict[str, AnyArray]:
-        """The whole index: whoever opens it need not build it."""
+        """The whole index, so that opening it requires no rebuild."""
         return dict(self._index)
 
     def refresh(self) -> None:
-        """Build the index anew if the table has grown."""
+        """Rebuild the index if the table has grown."""
         with self._lock:
             if len(self.table) == self._entries:
                 return
@@ -112,7 +112,7 @@ class GpxEngine:
     def _wanted(
         self, skip: Bits, links: Entries = _NO_LINKS, decided: Mask = _NO_FLAGS, positions: Entries = _NO_LINKS
     ) -> Wanted:
-        """All entries but those in `skip`; those of a link only until it is decided."""
+        """All entries except those in `skip`; those of a link only until it is decided."""
         return Wanted(self._scratch.marks, self._scratch.summary, skip, links, decided, positions)
 
     def _run(self, batch: DocumentBatch, reuse: bool, over: Mask, wanted: Wanted) -> Offsets:
@@ -123,7 +123,7 @@ class GpxEngine:
         offsets = np.zeros(len(batch) + 1, dtype=np.int64)
         done, waiting = 0, scratch.counts[WAITING]
         while done < len(batch):
-            if len(wanted.links):  # also when a document is begun again for want of room
+            if len(wanted.links):  # also when a document restarts for lack of room
                 wanted.decided.fill(False)
                 scratch.counts[WAITING] = waiting
             done = match_documents(
@@ -144,7 +144,7 @@ class GpxEngine:
     def _merged(
         self, offsets: Offsets, entries: Entries, more_offsets: Offsets, more: Entries
     ) -> tuple[Offsets, Entries]:
-        """Each document's entries and those that were found elsewhere, ascending."""
+        """Each document's entries merged with those found elsewhere, ascending."""
         out = np.empty(len(entries) + len(more) + 8, dtype=np.int32)
         out_offsets = np.zeros(len(offsets), dtype=np.int64)
         scratch, all_of_them = self._scratch, np.ones(len(more), dtype=np.bool_)
@@ -179,7 +179,7 @@ class GpxFirstEngine(GpxEngine):
 
 
 class GpxLastEngine(GpxEngine):
-    """Clusters by the last predicate on structure (`gpx-ap`); also leaves out entries, and runs as a stream."""
+    """Clusters by the last predicate on structure (`gpx-ap`); can also skip entries, and run as a stream."""
 
     name: ClassVar[str] = "gpx-ap"
     mode: ClassVar[int] = LAST
@@ -219,7 +219,7 @@ class GpxLastEngine(GpxEngine):
 
 
 def _waited_for(links: Entries, skip: Mask | None) -> int:
-    """How many links have an entry that is not skipped."""
+    """The number of links that have an entry which is not skipped."""
     asked = links[links >= 0] if skip is None else links[(links >= 0) & ~skip[: len(links)]]
     waiting = np.zeros(int(asked.max(initial=-1)) + 1, dtype=np.bool_)
     waiting[asked] = True

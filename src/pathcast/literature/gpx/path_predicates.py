@@ -1,11 +1,11 @@
 """Paths: every pattern of a table as numbered predicates.
 
-A plain path comes from the trie, by a kernel; a pattern with filters or branches from its tree, by
-`decomposition.py`. What can't be encoded is listed as delegated.
+A kernel reads plain paths from the trie; `decomposition.py` splits patterns with filters or branches. Patterns that
+cannot be encoded are listed as delegated.
 
 Invariant: equal predicates have one number. A pattern of several pieces has a path for each; pieces with the same
 predicates are one path, whichever patterns they belong to.
-Cost: about 1 µs a plain path, some 50 µs another pattern.
+Cost: about 1 µs per plain path, some 50 µs per other pattern.
 """
 
 from dataclasses import dataclass, field
@@ -54,7 +54,7 @@ from .step_places import Tag, Unencodable
 Use = tuple[int, Decomposition, int]
 _OPERATORS = {"=": EQUAL, ">=": AT_LEAST}
 _TEXT_OPERATORS = {"=": EQUAL_TEXT, "!=": UNLIKE_TEXT}
-# `>` is `≥` the next number, and `<` is `≤` the one before.
+# `>` is `≥` the next number, and `<` is `≤` the previous one.
 _NUMBER_OPERATORS = {
     "=": EQUAL_NUMBER,
     "!=": UNLIKE_NUMBER,
@@ -81,7 +81,7 @@ class Paths:
     entry: Int32s
     uses: list[list[Use]]
     lengths: list[tuple[int, int]]
-    """(length, entry) of the patterns that ask for nothing else."""
+    """(length, entry) of the patterns that demand nothing else."""
     delegated: list[int]
     forms: Int64s
     tag_pairs: Int64s
@@ -104,7 +104,7 @@ class Values:
 
 
 class _Words:
-    """Predicates of trees as words, in the order in which they are met."""
+    """Predicates of trees as words, in order of first occurrence."""
 
     def __init__(self, names: Names) -> None:
         self.names = names
@@ -145,7 +145,7 @@ class _Words:
 
 
 class _TreePaths:
-    """The paths of patterns with filters or branches, and what became of each pattern."""
+    """The paths of patterns with filters or branches, and the result for each pattern."""
 
     def __init__(self, table: PatternTable) -> None:
         self.table = table
@@ -170,7 +170,7 @@ class _TreePaths:
                 self.uses[self._piece(piece)].append((entry, parts, place))
 
     def _piece(self, piece: Piece) -> int:
-        """The number of a piece among those with other predicates."""
+        """The number of a piece among those with distinct predicates."""
         number = self._pieces.setdefault(piece.predicates, len(self.uses))
         if number == len(self.uses):
             self.uses.append([])
@@ -211,10 +211,10 @@ def encode_table(table: PatternTable) -> Paths:
 
 
 def _taken_apart(table: PatternTable, entry: int) -> Decomposition | None:
-    """The pieces of a tree, None when it can't be encoded."""
+    """The pieces of a tree, None if it cannot be encoded."""
     pattern = table.trees[entry]
     if table.namespaces == "ignore" and _asks_one_attribute_twice(pattern):
-        return None  # an element may have two attributes of the name, and each pass one of the tests
+        return None  # an element may have two attributes of the name, each passing one of the tests
     try:
         parts = decompose(pattern)
     except Unencodable:
@@ -228,7 +228,7 @@ def _asks_one_attribute_twice(pattern: Pattern) -> bool:
 
 
 def _has_room(piece: Piece) -> bool:
-    """Whether the words of predicates have room for the steps of a piece's filters."""
+    """Whether the words of predicates can hold the steps of a piece's filters."""
     steps = [each.place.steps for each in piece.predicates if isinstance(each, Filter)]
     return all(-STEPS_ABOVE <= step < STEPS - STEPS_ABOVE for step in steps)
 
@@ -243,7 +243,7 @@ def _plain(table: PatternTable) -> tuple[Int32s, Int32s]:
 
 
 def _depths(table: PatternTable, ends: Int32s) -> Int32s:
-    """How many steps the paths to these nodes have."""
+    """The number of steps of the paths to these nodes."""
     depths = np.zeros(len(ends), dtype=np.int32)
     at = ends
     while at.any():
@@ -285,7 +285,7 @@ def _numbered(table: PatternTable, words: _Words, ends: Int32s, depths: Int32s) 
 
 
 def slots_for(count: int) -> int:
-    """How many slots an open-addressing table of so many keys has: a power of two, at most half of them in use."""
+    """The number of slots of an open-addressing table for `count` keys: a power of two, at most half of them in use."""
     size = 1
     while size < 2 * count:
         size *= 2

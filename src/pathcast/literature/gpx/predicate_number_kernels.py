@@ -1,11 +1,10 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
-"""Numbering predicates: each distinct one stands once, whichever paths it belongs to (section 4.1's identifiers).
+"""Numbering predicates: each distinct one is stored once, for all its paths (section 4.1's identifiers).
 
 A predicate is two words. The first has its kind, operator, the occurrences of its tags and its value, the second the
-tags. A filter has its attribute for the second tag, and its steps from the first for the second occurrence. A length is
-a place from the end, that of the document. Plain paths
-come from the trie, in bulk: the predicate that a node brings is the same for all paths through it, so it is worked out
-once a node.
+tags. A filter has its attribute as second tag, and its steps from the first tag as second occurrence. A length is a
+position from the end, that of the document. Plain paths come from the trie, in bulk: the predicate of a node is the
+same for all paths through it, so it is computed once per node.
 """
 
 from typing import NamedTuple
@@ -56,7 +55,7 @@ def packed(kind, operator, first, second, value):
 
 @part
 def numbered(form, tags, table, count):
-    """The number of a predicate; `count` when it is new, and then it stands there."""
+    """The number of a predicate; a new one is appended and gets the number `count`."""
     slots, forms, tag_pairs = table
     number, slot = find_pair(slots, mixed(form, tags), (form, tags), (forms, tag_pairs))
     if number < 0:
@@ -71,7 +70,7 @@ def numbered(form, tags, table, count):
 def number_predicates(
     new_forms: Int64s, new_tags: Int64s, table: PredicateTable, count: int, out: Writable[Int32s]
 ) -> int:
-    """Number predicates that are given as words; how many distinct ones there are then."""
+    """Number predicates that are given as words; return the new number of distinct ones."""
     for index in range(len(new_forms)):
         number = numbered(new_forms[index], new_tags[index], table, count)
         out[index] = number
@@ -81,7 +80,7 @@ def number_predicates(
 
 @part
 def occurrence(parents, steps, node):
-    """Which occurrence of its tag a node is on its path."""
+    """The occurrence number of a node's tag on its path."""
     name = steps[node] >> 1
     seen = 1
     above = np.int64(parents[node])
@@ -107,7 +106,7 @@ def encode_trie(
     """The predicates of the paths that end in these nodes of the trie, in the order of their steps.
 
     Those of path `i` are `out[begin[i] : begin[i + 1]]`; a path of `*` alone has none, and its length in `lengths`
-    (elsewhere -1). `introduced` has the predicate of each node that was looked at, elsewhere -1.
+    (otherwise -1). `introduced` has the predicate of each node that was visited, otherwise -1.
     """
     written = np.int64(0)
     for path in range(len(nodes)):
@@ -120,7 +119,7 @@ def encode_trie(
         lengths[path] = trailing if node == 0 else NONE
         last = node
         while node > 0:
-            # The step with a name before this one, and the way from there.
+            # The previous step with a name, and the steps from there.
             distance, deep = 1, steps[node] & 1
             above = np.int64(parents[node])
             while above > 0 and steps[above] < 2:
@@ -139,7 +138,7 @@ def encode_trie(
                 number = numbered(form, tags, table, count)
                 count = max(count, number + 1)
                 introduced[node] = number
-            # `tag ≥ 1` goes without saying where another predicate has the tag.
+            # `tag ≥ 1` is implied where another predicate has the tag.
             said = above == 0 and deep == 1 and distance == 1 and (node != last or trailing > 0)
             if not said:
                 out[written] = introduced[node]
@@ -162,7 +161,7 @@ def encode_trie(
 
 @kernel("void(ro_i8[::1], ro_i8[::1], ro_i8[::1], i4[::1])")
 def index_keys(keys, first, size, slots):
-    """Put keys into open-addressing tables: key `k` into the one of `size[k]` slots from `first[k]` on."""
+    """Insert keys into open-addressing tables: key `k` into the one with `size[k]` slots from `first[k]` on."""
     for key in range(len(keys)):
         mask = np.uint64(size[key] - 1)
         begin = np.uint64(first[key])

@@ -1,7 +1,7 @@
 """Predicate tables: from an attribute–value pair of a publication to the predicates that it satisfies.
 
-Section 4.1 and Figure 1 of the paper as flat arrays. A *row* belongs to what predicates speak of (a tag's position, the
-distance of two tags, a tag's place from the end) and has two tables over the values 1, 2, …: one for `=`, one for `≥`.
+Section 4.1 and Figure 1 of the paper as flat arrays. A *row* belongs to a subject of predicates (a tag's position, the
+distance of two tags, a tag's position from the end) and has two tables over the values 1, 2, …: for `=` and for `≥`.
 
     distance   tag ──▶ its own hash table ──(occurrence, tag, occurrence)──▶ row
     position   tag ──▶ row                                                  cells:  = 1 2 3 …  ≥ 1 2 3 …
@@ -9,7 +9,7 @@ distance of two tags, a tag's place from the end) and has two tables over the va
     filter     (tag, occurrence, steps, attribute) ──▶ limits in order for =, ≥, ≤, !=; texts by hash
 
 Invariant: a cell has the number of the predicate with just this operator and value, or -1.
-Cost: 8 bytes a value up to the largest that a row is asked for, 20 bytes a row.
+Cost: 8 bytes per value up to the largest value in a row, 20 bytes per row.
 """
 
 from collections.abc import Iterable
@@ -70,7 +70,7 @@ class Columns:
 
 
 def predicate_tables(paths: Paths, names: int) -> Arrays:
-    """The tables of all predicates, over so many names."""
+    """The tables of all predicates, over `names` names."""
     columns = Columns(paths)
     return _structure(columns, names) | _filters(columns, paths, names)
 
@@ -101,7 +101,7 @@ def _structure(columns: Columns, names: int) -> Arrays:
 
 
 def _from_end(rows: Int64s, tag: Int64s, occurrence: Int64s, names: int) -> Arrays:
-    """For each tag its rows by occurrence; the document stands behind all tags."""
+    """For each tag its rows by occurrence; the document comes after all tags."""
     most = np.zeros(names + 1, dtype=np.int64)
     whose = np.minimum(tag[rows], names)
     np.maximum.at(most, whose, occurrence[rows])
@@ -112,7 +112,7 @@ def _from_end(rows: Int64s, tag: Int64s, occurrence: Int64s, names: int) -> Arra
 
 
 def _distances(rows: Int64s, tag: Int64s, keys: Int64s, names: int) -> Arrays:
-    """For each first tag a hash table of its own."""
+    """A hash table per first tag."""
     counts = np.bincount(tag[rows], minlength=names)
     sizes = np.where(counts > 0, 2 ** np.ceil(np.log2(np.maximum(1, 2 * counts))), 0).astype(np.int64)
     begin = offsets_of(sizes)
@@ -189,7 +189,7 @@ def _hash(text: bytes) -> int:
 
 
 def _slots(keys: Int64s) -> Int32s:
-    """One hash table of keys."""
+    """A hash table of keys."""
     size = slots_for(len(keys))
     slots = np.full(size, NONE, dtype=np.int32)
     index_keys(keys, np.zeros(len(keys), dtype=np.int64), np.full(len(keys), size, dtype=np.int64), slots)
@@ -197,7 +197,7 @@ def _slots(keys: Int64s) -> Int32s:
 
 
 def _distinct(columns: tuple[Int64s, ...]) -> tuple[Int64s, Int64s]:
-    """Where each distinct combination first stands, and for every row which combination it is."""
+    """The first index of each distinct combination, and the combination number of every row."""
     order = np.lexsort(columns)
     new = np.zeros(len(order), dtype=np.bool_)
     new[:1] = True

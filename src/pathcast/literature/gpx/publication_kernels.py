@@ -1,10 +1,10 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
-"""Publications (section 3.2): the open elements of a document as a stack of tags, and choices of them.
+"""Publications (section 3.2): the open elements of a document as a stack of tags, and selections of them.
 
-Only elements whose tag some predicate names are on the stack. A publication leaves out some of those that are not the
-last with their tag; what is kept has its tag, the tag's occurrence among those kept, and its depth.
+Only elements whose tag occurs in some predicate are on the stack. A publication leaves out some of those that are not
+the last with their tag; a kept element has its tag, the tag's occurrence among those kept, and its depth.
 
-Cost: the stack's length for each publication, its square where tags repeat; publications double with each repetition.
+Cost: the stack's length per publication, its square if tags repeat; publications double with each repetition.
 """
 
 from typing import NamedTuple
@@ -27,7 +27,7 @@ class Publication(NamedTuple):
 
 
 class OpenPath(NamedTuple):
-    """The path down to the current element: what its levels have, its stacked elements, and one publication of it."""
+    """The path down to the current element: its levels, its stacked elements, and one publication of it."""
 
     levels: Writable[Matrix[Int64s]]
     elements: Writable[Int32s]
@@ -37,7 +37,7 @@ class OpenPath(NamedTuple):
 
 @part
 def stack_tag(tag, depth, stacked, repeats, stack, is_tag):
-    """Put an element on the stack if predicates name its tag: how many are there, and how many repeat a tag."""
+    """Push an element if predicates name its tag; return the stack's size, and how many elements repeat a tag."""
     if 0 <= tag < len(is_tag) and is_tag[tag]:
         for k in range(stacked):
             if stack[K_TAG, k] == tag:
@@ -50,7 +50,7 @@ def stack_tag(tag, depth, stacked, repeats, stack, is_tag):
 
 @part
 def find_last(stacked, repeats, stack):
-    """Note which elements are the last with their tag."""
+    """Record which elements are the last with their tag."""
     for k in range(stacked):
         stack[K_LAST, k] = 1
         if repeats:
@@ -62,7 +62,7 @@ def find_last(stacked, repeats, stack):
 
 @part
 def publish(left_out, stacked, repeats, stack, publication):
-    """The publication without the repetitions that `left_out` has a bit for; how many elements it keeps."""
+    """The publication without the repetitions that have a bit in `left_out`; return how many elements it keeps."""
     count, bit = np.int64(0), np.int64(1)
     for k in range(stacked):
         if stack[K_LAST, k] == 0:

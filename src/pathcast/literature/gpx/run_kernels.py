@@ -1,17 +1,17 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
-"""Documents against the tables: publications, the predicates they satisfy, and the paths whose predicates all are.
+"""Documents against the tables: publications, the predicates they satisfy, and the paths with all predicates satisfied.
 
-For each path from the root to a leaf, and each choice of repeated tags to leave out, one publication (section 3.2,
-`publication_kernels.py`): its predicates are found (section 4.1, `structure_predicate_kernels.py`,
+There is one publication for each path from the root to a leaf, and each selection of repeated tags to leave out
+(section 3.2, `publication_kernels.py`): its predicates are found (section 4.1, `structure_predicate_kernels.py`,
 `attribute_filter_kernels.py`), then its paths (section 4.2, `satisfied_path_kernels.py`), in one of three ways.
 
-With `reuse`, what a path shares with the one before is not evaluated again (section 4.1, last paragraph): predicates
-are found when an element is met and withdrawn when it is left. A path's last predicate is the last of its predicates to
-become true then, so under LAST an element looks at the clusters of its own predicates alone, and a match is known at
-the start tag that completes it: that is the stream.
+With `reuse`, the part that a path shares with the previous one is not evaluated again (section 4.1, last paragraph):
+predicates are found at an element's start and withdrawn at its end. A path's last predicate is then the last to become
+true, so under LAST an element checks only the clusters of its own predicates, and a match is known at the start tag
+that completes it: this is how streams work.
 
-Publications double with each repetition of a tag in a path. Documents with a path of more than MOST_REPEATS, or with
-more tuples than MOST_TUPLES in all, are left to another engine (`over`).
+Publications double with each repetition of a tag in a path. Documents with a path of more than MOST_REPEATS
+repetitions, or with more than MOST_TUPLES tuples in all, are left to another engine (`over`).
 """
 
 from typing import NamedTuple
@@ -58,7 +58,7 @@ MOST_TUPLES = 1 << 24
 
 
 class Index(NamedTuple):
-    """Everything that patterns are made of: which names are tags of predicates, the predicates, and their paths."""
+    """All tables of the patterns: which names are tags of predicates, the predicates, and their paths."""
 
     is_tag: Bools
     structure: Structure
@@ -69,7 +69,7 @@ class Index(NamedTuple):
 
 
 class Run(NamedTuple):
-    """How paths are found (COUNT, LAST or FIRST), whether what paths share is reused, and the first document."""
+    """How to find paths (COUNT, LAST or FIRST), whether to reuse the shared part of paths, and the first document."""
 
     mode: int
     reuse: bool
@@ -94,7 +94,7 @@ class MatchScratch(NamedTuple):
 
 
 class Results(NamedTuple):
-    """Which documents were too much, and the entries of the others: those of document `i` end at `offsets[i + 1]`."""
+    """The documents over the limits, and the entries of the others: those of document `i` end at `offsets[i + 1]`."""
 
     over: Writable[Bools]
     offsets: Writable[Int64s]
@@ -105,7 +105,7 @@ class PathEnd(NamedTuple):
     """The last element of the open path: whether it is a leaf, and its depth.
 
     `stacked` elements are on the stack, of them `from_stacked` before this one and `repeats` that repeat a tag; `read`
-    is how many elements of the document were read.
+    is the number of elements read so far.
     """
 
     leaf: bool
@@ -118,7 +118,7 @@ class PathEnd(NamedTuple):
 
 @part
 def publication_predicates(depth, steady, from_kept, count, path, content, index, satisfied, n):
-    """All predicates that a publication satisfies; `steady`: those that its last element is the first to satisfy."""
+    """The predicates that a publication satisfies; `steady`: those that its last element is the first to satisfy."""
     structure, filters = index.structure, index.filters
     n = tuple_predicates(from_kept, count, path.publication, structure, satisfied, n)
     if len(filters.tests.keys):
@@ -131,13 +131,13 @@ def publication_predicates(depth, steady, from_kept, count, path, content, index
 
 @part
 def publication_paths(mode, leaf, steady, fresh, now, hit_base, satisfied, clusters, wanted, scratch):
-    """The paths that a publication's predicates, those from `fresh` up to `now`, complete."""
+    """The paths that a publication's predicates, from `fresh` up to `now`, complete."""
     if mode == COUNT:
         count_hits(fresh, now, satisfied, hit_base, clusters, scratch)
         if leaf:
             return compare_hits(hit_base, not steady, clusters, scratch)
     elif mode == LAST or leaf:
-        # Under FIRST, the whole path's predicates count: their clusters are complete at its end only.
+        # Under FIRST, the whole path's predicates count: their clusters are complete only at its end.
         first = np.int64(0) if steady and mode == FIRST else fresh
         return check_clusters(first, now, satisfied, clusters, wanted, scratch)
     return np.int64(0)
@@ -145,7 +145,7 @@ def publication_paths(mode, leaf, steady, fresh, now, hit_base, satisfied, clust
 
 @part
 def element_publications(run, last, path_epoch, n, tuples, content, index, wanted, scratch):
-    """All publications of the path down to an element: how many predicates hold from here on, and all tuples so far."""
+    """All publications of the path down to an element; return how many predicates hold now, and all tuples so far."""
     counts, path, clusters = scratch.counts, scratch.path, index.clusters
     stacked, repeats = last.stacked, last.repeats
     steady = run.reuse and repeats == 0
@@ -177,7 +177,7 @@ def element_publications(run, last, path_epoch, n, tuples, content, index, wante
 
 @part
 def match_document(run, begin, end, elements, content, index, wanted, scratch):
-    """Mark the entries that a document matches; whether it was too much."""
+    """Mark the entries that a document matches; return whether it exceeded the limits."""
     mode, reuse, _ = run
     counts, path, clusters, hits = scratch.counts, scratch.path, index.clusters, scratch.hits
     levels = path.levels
@@ -232,7 +232,7 @@ def match_documents(
     scratch: MatchScratch,
     results: Results,
 ) -> int:
-    """Match the documents from `run.first` on; the first that is not done, with the reason in `counts[WHY]`."""
+    """Match the documents from `run.first` on; return the first that is not done, with the reason in `counts[WHY]`."""
     counts, offsets = scratch.counts, elements.offsets
     counts[WHY] = DONE
     document = run.first

@@ -1,18 +1,18 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
-"""Subscription matching (section 4.2): the paths all of whose predicates are satisfied, and what becomes of them.
+"""Subscription matching (section 4.2): the paths whose predicates are all satisfied, and their entries.
 
 - COUNT: a satisfied predicate adds one to the hits of every path that has it; then all paths are compared with their
   number of predicates.
 - LAST, FIRST: paths are clustered by their last or first predicate on structure; the clusters of satisfied ones are
-  gone through, and of each path the other predicates are looked up. No hits are counted (Fabret et al., SIGMOD 2001,
-  whom the paper follows here).
+  searched, and the other predicates of each path are looked up. No hits are counted (Fabret et al., SIGMOD 2001, whom
+  the paper follows here).
 
-Under COUNT the paths with predicate `p` are `members[member_begins[p] : member_begins[p + 1]]`, and `others` has how
-many predicates each path has. Under LAST and FIRST paths are numbered by clusters: those of predicate `p` are
-`member_begins[p]` up to `member_begins[p + 1]`, and `others[other_begins[i] : other_begins[i + 1]]` has what else path
-`i` asks for.
+Under COUNT the paths with predicate `p` are `members[member_begins[p] : member_begins[p + 1]]`, and `others` has the
+number of predicates of each path. Under LAST and FIRST paths are numbered by clusters: those of predicate `p` are
+`member_begins[p]` up to `member_begins[p + 1]`, and `others[other_begins[i] : other_begins[i + 1]]` has the other
+predicates of path `i`.
 
-An entry is taken once, and only if it is `Wanted`.
+An entry is accepted once, and only if it is `Wanted`.
 """
 
 from typing import NamedTuple
@@ -26,9 +26,9 @@ from ..streaming.pattern_bindings_kernels import FULL
 from .branch_join_kernels import join_piece
 
 COUNT, LAST, FIRST = range(3)
-# Why the kernel came back: all done, no room for matches, no room for bindings of a join.
+# Why the kernel returned: all done, no room for matches, no room for bindings of a join.
 DONE, FULL_OUT, FULL_JOIN = range(3)
-# What `counts` holds: stamps that never repeat, results, and statistics.
+# The fields of `counts`: stamps that never repeat, results, and statistics.
 (EPOCH, STAMP, WRITTEN, WHY, READ, WAITING, PUBLICATIONS, TUPLES, SATISFIED, CHECKED, COMPARED, COUNTS) = range(12)
 
 
@@ -50,10 +50,10 @@ class Lengths(NamedTuple):
 
 
 class Wanted(NamedTuple):
-    """Which entries a document is matched against, and which it has matched.
+    """The entries that a document is matched against, and those it has matched.
 
-    `marks` and `summary` are those taken, `skip` those to leave out. `links` has the link of each entry, `decided` the
-    links of which an entry was taken, `positions` when a stream took each entry. The last four may be empty.
+    `marks` and `summary` are the accepted entries, `skip` those to skip. `links` has the link of each entry, `decided`
+    the links with an accepted entry, `positions` when a stream accepted each entry. The last four may be empty.
     """
 
     marks: Writable[UInt64s]
@@ -73,7 +73,7 @@ def has(bits, number):
 
 @part
 def accept(entry, wanted, read, counts):
-    """Take an entry that matches: once, and only if it is asked for."""
+    """Accept an entry that matches: once, and only if it is wanted."""
     marks, summary, skip, links, decided, positions = wanted
     if has(marks, entry) or (len(skip) and has(skip, entry)):
         return
@@ -89,7 +89,7 @@ def accept(entry, wanted, read, counts):
 
 @part
 def settled(entry, wanted):
-    """Whether nobody waits for an entry (any more)."""
+    """Whether an entry is skipped, accepted, or belongs to a decided link."""
     marks, _, skip, links, decided, _ = wanted
     if has(marks, entry) or (len(skip) and has(skip, entry)):
         return True
@@ -98,7 +98,7 @@ def settled(entry, wanted):
 
 @part
 def accept_lengths(first, depth, lengths, wanted, read, counts):
-    """Take the patterns of `*` alone that a path of this length satisfies, from the `first` on; how many those are."""
+    """Accept the patterns of `*` alone that a path of this length satisfies, from the `first` on; return how many."""
     upto = lengths.ends[min(depth, len(lengths.ends) - 1)]
     for at in range(first, upto):
         accept(lengths.entries[at], wanted, read, counts)
@@ -107,7 +107,7 @@ def accept_lengths(first, depth, lengths, wanted, read, counts):
 
 @part
 def withdraw(first, n, counting, satisfied, clusters, hits):
-    """The predicates from the `first` on hold no more, since their elements were left."""
+    """Withdraw the predicates from the `first` on, since their elements have ended."""
     epochs, base, _, found = satisfied
     begins, members = clusters.member_begins, clusters.members
     for k in range(first, n):
@@ -132,7 +132,7 @@ def count_hits(fresh, now, satisfied, hit_base, clusters, scratch):
 
 @part
 def compare_hits(hit_base, wipe, clusters, scratch):
-    """The paths with as many hits as predicates; `wipe`: the hits were this publication's own."""
+    """The paths with as many hits as predicates; `wipe`: the hits are this publication's own."""
     others, hits, matched = clusters.others, scratch.hits, scratch.matched
     n_matched = np.int64(0)
     scratch.counts[COMPARED] += len(others)
@@ -171,7 +171,7 @@ def check_clusters(first, now, satisfied, clusters, wanted, scratch):
 
 @part
 def take_matched(n_matched, count, read, index, wanted, scratch):
-    """Take the entries of the paths that matched; those that are pieces go into the join of their patterns."""
+    """Accept the entries of the matched paths; pieces go into the join of their patterns."""
     joins, counts = index.joins, scratch.counts
     for k in range(n_matched):
         entry = index.clusters.entries[scratch.matched[k]]

@@ -1,4 +1,4 @@
-"""Buffers of the matching kernel, kept from batch to batch and enlarged when a batch needs more."""
+"""Buffers of the matching kernel, reused from batch to batch and enlarged on demand."""
 
 import numpy as np
 
@@ -58,7 +58,7 @@ class Scratch:
 
 
 def _path(depth: int) -> OpenPath:
-    """Room for paths of so many levels."""
+    """Room for paths of `depth` levels."""
     elements, tags, occurrences, depths = np.empty((4, depth), dtype=np.int32)
     return OpenPath(
         levels=np.zeros((L_ROWS, depth), dtype=np.int64),
@@ -69,5 +69,5 @@ def _path(depth: int) -> OpenPath:
 
 
 def _values(size: int) -> AttributeValues:
-    """Room for the values of so many attributes."""
+    """Room for the values of `size` attributes."""
     return AttributeValues(np.empty(size, dtype=np.float64), np.empty(size, dtype=np.int32))

@@ -1,7 +1,7 @@
-"""Places: where a step of a path is found in a publication.
+"""Places: the position of a step of a path in a publication.
 
-A step with a name is where its tag is. A `*` is a fixed number of steps from a tag, or from the document, unless a `//`
-stands on both sides of it.
+A step with a name is at its tag. A `*` is a fixed number of steps from a tag, or from the document, unless it has a
+`//` on both sides.
 """
 
 from collections import Counter
@@ -12,11 +12,11 @@ from pathcast.patterns import WILDCARD, Node
 
 
 class Unencodable(Exception):  # noqa: N818 - not an error: the pattern goes another way
-    """The predicate calculus has no words for a part of the pattern."""
+    """Predicates cannot express a part of the pattern."""
 
 
 class Tag(NamedTuple):
-    """A tag name and which of its occurrences in a path."""
+    """A tag name and the number of its occurrence in a path."""
 
     name: str
     occurrence: int = 1
@@ -30,7 +30,7 @@ class Place(NamedTuple):
 
 
 def place_of(steps: Sequence[Node], step: int) -> Place:
-    """Where a step of the path is (-1: the document); `Unencodable` when that can't be told from tags."""
+    """The place of a step of the path (-1: the document); `Unencodable` if it has no fixed distance from a tag."""
     tags = tags_of(steps)
     at = step
     while at >= 0 and tags[at] is None and steps[at].axis == "/":
@@ -43,7 +43,7 @@ def place_of(steps: Sequence[Node], step: int) -> Place:
     while at + 1 < len(steps) and tags[at] is None and steps[at + 1].axis == "/":
         at += 1
     if tags[at] is None:
-        raise Unencodable("a * between // has no place of its own")
+        raise Unencodable("a * between // has no fixed position")
     return Place(tags[at], step - at)
 
 

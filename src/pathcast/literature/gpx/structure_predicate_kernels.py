@@ -2,10 +2,10 @@
 """Predicate matching: the predicates on structure that the tuples of a publication satisfy (section 4.1).
 
 A publication is a list of kept elements of a path, each with its tag, the tag's occurrence among those kept, and its
-depth. There are two sets of satisfied predicates, so that what a path has in common with the one before outlasts a
-publication of its own.
+depth. There are two sets of satisfied predicates, so that those shared with the previous path outlive a single
+publication.
 
-Cost: a look-up for every two tags, and a step for each predicate that is satisfied.
+Cost: one look-up per pair of tags, and one step per satisfied predicate.
 """
 
 from typing import NamedTuple
@@ -21,7 +21,7 @@ OCCURRENCE_BITS = 12
 
 
 class Rows(NamedTuple):
-    """Predicates by row: from `equal[r]` on the cells for `=`, from `least[r]` on those for `≥`, up to the next row."""
+    """Predicates by row: the cells for `=` start at `equal[r]`, those for `≥` at `least[r]`, up to the next row."""
 
     equal: Int64s
     least: Int64s
@@ -29,7 +29,7 @@ class Rows(NamedTuple):
 
 
 class Distances(NamedTuple):
-    """The rows of two tags: a hash table per first tag, from its `begins` on."""
+    """The rows of two tags: a hash table per first tag, starting at its `begins`."""
 
     begins: Int64s
     slots: Int32s
@@ -40,7 +40,7 @@ class Distances(NamedTuple):
 class Structure(NamedTuple):
     """The predicates on structure.
 
-    A tag has one row for positions, and from its `end_begins` on one row per occurrence for places from the end.
+    A tag has one row for positions, and from its `end_begins` on one row per occurrence for positions from the end.
     """
 
     rows: Rows
@@ -61,7 +61,7 @@ class Satisfied(NamedTuple):
 
 @part
 def holds(predicate, satisfied, n):
-    """Note that a predicate is satisfied, once; how many are."""
+    """Record a satisfied predicate, once; return their number."""
     epochs, base, epoch, found = satisfied
     if epochs[base + predicate] != epoch:
         epochs[base + predicate] = epoch
@@ -87,7 +87,7 @@ def row_predicates(row, value, rows, satisfied, n):
 
 @part
 def distance_row_of(first, key, distances):
-    """The row of two tags, or -1: a table per first tag, in it the key of the rest (Figure 1)."""
+    """The row of two tags, or -1: the first tag selects a table, the rest is the key (Figure 1)."""
     begin = distances.begins[first]
     size = distances.begins[first + 1] - begin
     if size == 0:
@@ -105,7 +105,7 @@ def distance_row_of(first, key, distances):
 
 @part
 def tuple_predicates(from_kept, count, publication, structure, satisfied, n):
-    """What the positions and distances of the kept elements from `from_kept` on satisfy."""
+    """The predicates that positions and distances of the kept elements from `from_kept` on satisfy."""
     tags, occurrences, depths = publication
     position_rows = structure.position_rows
     for second in range(from_kept, count):
@@ -124,9 +124,9 @@ def tuple_predicates(from_kept, count, publication, structure, satisfied, n):
 
 @part
 def end_predicates(depth, only_fresh, count, publication, structure, satisfied, n):
-    """What the number of elements below each tag satisfies, and, seen from the document, the path's length.
+    """The predicates that the number of elements below each tag satisfies, and the path's length (from the document).
 
-    `only_fresh`: those that this depth is the first to satisfy; the others were found when they were.
+    `only_fresh`: only those that this depth is the first to satisfy; the others were found earlier.
     """
     tags, occurrences, depths = publication
     end_begins, end_rows = structure.end_begins, structure.end_rows

@@ -1,7 +1,7 @@
-"""The index: everything that the kernel reads, as named arrays.
+"""The index: all arrays that the kernel reads, by name.
 
-Predicate tables (`predicate_tables.py`), the paths behind each predicate (for counting, or as clusters), patterns that
-ask for a length only, the joins of patterns with branches, and the list of what is delegated. The arrays are also the
+Predicate tables (`predicate_tables.py`), the paths of each predicate (for counting, or as clusters), patterns that
+demand only a length, the joins of patterns with branches, and the list of delegated patterns. The arrays are also the
 engine's snapshot.
 """
 
@@ -42,7 +42,7 @@ def build_index(table: PatternTable, mode: int) -> Arrays:
 
 
 def kernel_index(arrays: Arrays) -> Index:
-    """The index as the kernel takes it."""
+    """The index in the form that the kernel reads."""
     return Index(
         is_tag=arrays["is_tag"],
         structure=Structure(
@@ -108,7 +108,7 @@ def _tags(columns: Columns, names: int) -> Bools:
 
 
 def _lists(paths: Paths) -> Arrays:
-    """For each predicate the paths that have it, and for each path how many it has."""
+    """For each predicate the paths that have it, and for each path its number of predicates."""
     sizes = np.diff(paths.begin)
     members, begin = _grouped(np.repeat(np.arange(len(sizes), dtype=np.int32), sizes), paths.predicates, paths)
     return {
@@ -121,9 +121,9 @@ def _lists(paths: Paths) -> Arrays:
 
 
 def _clusters(paths: Paths, *, last: bool) -> Arrays:
-    """Paths by their access predicate, each with its others.
+    """Paths by their access predicate, each with its other predicates.
 
-    Paths are numbered anew, so that those of a cluster stand together. Their others stand in the order in which they
+    Paths are renumbered, so that those of a cluster are contiguous. The other predicates are in the order in which they
     are looked up: filters, then structure from the last step back.
     """
     sizes = np.diff(paths.begin)
@@ -132,7 +132,7 @@ def _clusters(paths: Paths, *, last: bool) -> Arrays:
     other_sizes = sizes[order] - 1
     other_begin = offsets_of(other_sizes)
     member = np.repeat(np.arange(len(order)), other_sizes)
-    # The k-th other, counted from the path's end, the access predicate left out.
+    # The k-th other predicate, counted from the path's end, without the access predicate.
     place = paths.begin[order + 1][member] - 1 - (np.arange(int(other_begin[-1])) - other_begin[member])
     place -= place <= access[order][member]
     return {
@@ -145,21 +145,21 @@ def _clusters(paths: Paths, *, last: bool) -> Arrays:
 
 
 def _grouped(values: Int32s, keys: Int32s, paths: Paths) -> tuple[Int32s, Int64s]:
-    """Values by their keys, and where those of each predicate begin."""
+    """Values sorted by key, and where those of each predicate begin."""
     order = np.argsort(keys, kind="stable")
     counts = np.bincount(keys, minlength=len(paths.forms))
     return values[order], offsets_of(counts)
 
 
 def _lengths(lengths: Sequence[tuple[int, int]]) -> Arrays:
-    """Patterns of `*` alone by the length they ask for; a path of length `n` satisfies the first `length_ends[n]`."""
+    """Patterns of `*` alone by length; a path of length `n` satisfies the first `length_ends[n]`."""
     wanted = np.array([length for length, _ in lengths], dtype=np.int64)
     ends = np.searchsorted(wanted, np.arange(int(wanted.max(initial=0)) + 1), side="right").astype(np.int64)
     return {"length_entries": np.array([entry for _, entry in lengths], dtype=np.int32), "length_ends": ends}
 
 
 def _joins(uses: list[list[Use]], table: PatternTable) -> Arrays:
-    """For each piece its uses, for each use the branches along it, and for each branch its part of the one above."""
+    """For each piece its uses, for each use the branches along it, and for each branch its part of the branch above."""
     numbers: dict[tuple[int, int], int] = {}
     branch_part: list[int] = []
     branch_full: list[int] = []

@@ -1,4 +1,4 @@
-"""Room for bindings (`pattern_bindings_kernels.py`), kept from document to document and doubled when one needs more."""
+"""Room for bindings (`pattern_bindings_kernels.py`), reused from document to document and doubled on demand."""
 
 import numpy as np
 

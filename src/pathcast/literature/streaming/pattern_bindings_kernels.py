@@ -1,11 +1,11 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
-"""Bindings: a node of a pattern at an element, with a bit for each of its parts that was found below.
+"""Bindings: a node of a pattern at an element, with a bit for each of its parts found below.
 
 For joins of a pattern's paths on the elements that they share, while the document is read. A binding is found by
 hashing (node, element, the binding above it or -1); a slot counts only with the document's stamp, so that the next
 document starts with an empty table.
 
-Invariant: at most half of the slots are in use; when there is no room, FULL, and the document is begun again with more.
+Invariant: at most half of the slots are in use; without room the result is FULL, and the document restarts with more.
 """
 
 from typing import NamedTuple
@@ -21,7 +21,7 @@ FULL = -2
 
 
 class BindingTable(NamedTuple):
-    """The bindings of a document, a hash table that finds them, and in `counts[0]` how many there are."""
+    """The bindings of a document, a hash table of them, and their number in `counts[0]`."""
 
     slots: Writable[Int32s]
     slot_stamps: Writable[Int64s]
@@ -32,7 +32,7 @@ class BindingTable(NamedTuple):
 
 @part
 def binding(node, element, above, stamp, table):
-    """The binding of a node at an element; a new one when there is none, FULL when there is no room for it."""
+    """The binding of a node at an element, created if necessary; FULL if there is no room for it."""
     slots, slot_stamps, bindings, parts, counts = table
     mask = slot_mask(slots)
     slot = first_slot(pair_hash(np.int64(node) << 32 | np.int64(element), above) >> np.uint64(20), mask)

@@ -1,16 +1,16 @@
-"""Engines that run over start and end tags: batches, entries to leave out or to expire, streams, what is handed on.
+"""Engines that run over start and end tags: batches, entries to skip or to expire, streams, delegation.
 
-Such an engine is a set of tables, made of the pattern table, and one kernel that runs documents over them and writes
-entries. This is the frame around the kernel, the same for all of them; an engine adds its decomposition of trees, its
-tables, the call of its kernel and its buffers (`EventScratch`). `TablesEngine` is the part of the frame for an engine
-that only takes batches.
+Such an engine is a set of tables, built from the pattern table, and one kernel that runs documents over them and writes
+entries. This module is the frame around the kernel, the same for all of them; an engine adds its decomposition of
+trees, its tables, the call of its kernel and its buffers (`EventScratch`). `TablesEngine` is the part of the frame for
+an engine that only takes batches.
 
-Patterns that the engine does not take wait behind a *gate*, a plain path that they demand
-(`automaton/values/path_gates.py`). The kernel reports open gates along with entries; the patterns behind them are
-verified by the default engine's verifier.
+Patterns that the engine cannot handle wait behind a *gate*, a plain path that they demand
+(`automaton/values/path_gates.py`). The kernel reports open gates along with entries; the default engine's verifier
+verifies the patterns behind them.
 
-Invariant: the tables are those of the pattern table as of the last `refresh`; a run changes nothing but the buffers,
-hence one at a time.
+Invariant: the tables are those of the pattern table as of the last `refresh`; a run changes only the buffers, so only
+one runs at a time.
 """
 
 import threading
@@ -49,7 +49,7 @@ _NOTHING: Int32s = np.zeros(0, dtype=np.int32)
 
 
 def packed(mask: Mask, size: int) -> Bits:
-    """A mask as marks: one bit an entry."""
+    """A mask as marks: one bit per entry."""
     words = np.zeros(8 * (size + 63 >> 6), dtype=np.uint8)
     bits = np.packbits(mask[:size], bitorder="little")
     words[: len(bits)] = bits
@@ -57,14 +57,14 @@ def packed(mask: Mask, size: int) -> Bits:
 
 
 class DelegatedPatterns:
-    """The patterns that an engine hands to the verifier, numbered as its gates are; counts the documents."""
+    """The patterns that an engine delegates to the verifier, numbered like its gates; counts the documents."""
 
     def __init__(self, table: PatternTable, entries: Int32s, documents: int = 0) -> None:
         self._verifier = Verifier(table, entries.tolist())
         self.documents = documents
 
     def statistics(self) -> dict[str, int | float]:
-        """What was handed on."""
+        """What was delegated."""
         return {"delegated patterns": len(self._verifier), "delegated documents": self.documents}
 
     def add(
@@ -91,7 +91,7 @@ class DelegatedPatterns:
 
 
 class EventScratch(ABC):
-    """Buffers of a run, grown when it finds no room; an engine's own come in addition."""
+    """Buffers of a run, enlarged on demand; an engine adds its own."""
 
     def __init__(self, state_size: int) -> None:
         self.state: Int64s = np.zeros(state_size, dtype=np.int64)
@@ -105,7 +105,7 @@ class EventScratch(ABC):
         self._of: Arrays | None = None
 
     def forget(self) -> None:
-        """The tables have changed."""
+        """Reset the buffers: the tables have changed."""
         self._of = None
 
     def fit(self, tables: Arrays, batch: DocumentBatch, entries: int) -> None:
@@ -127,11 +127,11 @@ class EventScratch(ABC):
     def _fit_batch(self, batch: DocumentBatch) -> None: ...
 
     def wanted(self, link: Int32s) -> Wanted:
-        """The entries that are looked for, as kernels take them."""
+        """The wanted entries, in the form that kernels read."""
         return Wanted(self.marks, self.summary, self.skips, self.expiry, link, self.link_stamps)
 
     def answers(self, offsets: Offsets, gate_offsets: Offsets) -> Answers:
-        """Room for the answers, as kernels take it."""
+        """Room for the answers, in the form that kernels write."""
         return Answers(self.out, self.out_times, self.gates, self.gate_stamps, offsets, gate_offsets)
 
     def fit_stream(self, entries: int, link: Entries | None) -> None:
@@ -145,7 +145,7 @@ class EventScratch(ABC):
             self.link_stamps = np.zeros(links, dtype=np.int64)
 
     def grow(self, why: int) -> None:
-        """Double what was too small; what has been written stays."""
+        """Double the buffer that was too small; its content stays."""
         if why == FEW_OUT:
             self.out = np.resize(self.out, 2 * len(self.out))
         elif why == FEW_GATES:
@@ -153,10 +153,10 @@ class EventScratch(ABC):
 
 
 class Decomposed(Protocol):
-    """The patterns of a table that are no plain paths, as an engine takes them."""
+    """The patterns of a table that are not plain paths, as an engine takes them."""
 
     def add(self, entry: int, pattern: Pattern) -> None:
-        """Take up one more."""
+        """Add one more."""
         ...
 
 
@@ -165,7 +165,7 @@ Scratch = TypeVar("Scratch", bound=EventScratch)
 
 
 class TablesEngine(ABC, Generic[Trees, Scratch]):
-    """The frame around the kernel of an engine that is tables: taking up patterns, batches, what is handed on."""
+    """The frame around the kernel of an engine that consists of tables: adding patterns, batches, delegation."""
 
     name: ClassVar[str]
 
@@ -192,7 +192,7 @@ class TablesEngine(ABC, Generic[Trees, Scratch]):
 
     @abstractmethod
     def _new_trees(self) -> Trees:
-        """What takes up the table's trees."""
+        """The decomposition, to which the table's trees are added."""
 
     @abstractmethod
     def _tables_of(self, trees: Trees) -> Arrays:
@@ -200,10 +200,10 @@ class TablesEngine(ABC, Generic[Trees, Scratch]):
 
     @abstractmethod
     def _run(self, batch: DocumentBatch, first: int, wanted: Wanted, answers: Answers) -> int:
-        """Run the documents from `first` on; the first one that is not done."""
+        """Run the documents from `first` on; return the first one that is not done."""
 
     def _tested(self, batch: DocumentBatch) -> TestedValues:
-        """What selections look at."""
+        """The values that selections test."""
         symbols, selects = self.table.translation(batch), self._tables["selects"]
         return TestedValues(batch.end, batch.values, symbols, self._tests, selects, self._scratch.joined)
 
@@ -212,7 +212,7 @@ class TablesEngine(ABC, Generic[Trees, Scratch]):
         """Counts since the engine was built."""
 
     def _build(self) -> Arrays:
-        """The tables, anew; trees are added to those that were decomposed before."""
+        """Rebuild the tables; trees are added to those that were decomposed before."""
         if self._trees is None:
             self._trees, self._taken = self._new_trees(), 0
         for entry in self.table.trees:
@@ -222,11 +222,11 @@ class TablesEngine(ABC, Generic[Trees, Scratch]):
         return self._tables_of(self._trees)
 
     def arrays(self) -> Arrays:
-        """All tables: whoever opens them need not build them."""
+        """All tables, so that opening them requires no rebuild."""
         return self._tables
 
     def refresh(self) -> None:
-        """Take up new patterns: the tables are built anew."""
+        """Add new patterns by rebuilding the tables."""
         with self._running:
             if len(self.table) != self._entry_count:
                 self._take(self._build())
@@ -258,7 +258,7 @@ class TablesEngine(ABC, Generic[Trees, Scratch]):
         return offsets, entries
 
     def _leave_out(self, skip: Mask | None) -> None:
-        """Tell the kernel which entries are left out."""
+        """Pass the entries to skip to the kernel."""
         self._scratch.state[SKIPPING] = skip is not None
         if skip is not None:
             self._scratch.skips = packed(skip, self._entry_count)
@@ -272,7 +272,7 @@ class TablesEngine(ABC, Generic[Trees, Scratch]):
 
 
 class EventEngine(TablesEngine[Trees, Scratch]):
-    """The frame around the kernel of an engine that runs over start and end tags: it also leaves out, and streams."""
+    """The frame around the kernel of an engine that runs over start and end tags: it can also skip, and stream."""
 
     def match_except(self, batch: DocumentBatch, skip: Mask) -> tuple[Offsets, Entries]:
         """As `match_batch`, without the entries that `skip` marks, and without their work."""
@@ -280,7 +280,7 @@ class EventEngine(TablesEngine[Trees, Scratch]):
             return self._match(batch, skip)
 
     def match_until(self, batch: DocumentBatch, skip: Mask, expiry: Entries) -> tuple[Offsets, Entries]:
-        """As `match_except`; an entry is looked for no longer than `expiry` start tags say."""
+        """As `match_except`; an entry is searched for at most `expiry` start tags."""
         with self._running:
             self._scratch.expiry = np.ascontiguousarray(expiry[: self._entry_count], dtype=np.int32)
             try:
@@ -291,7 +291,7 @@ class EventEngine(TablesEngine[Trees, Scratch]):
     def match_stream(
         self, document: Document, *, skip: Mask | None = None, link: Entries | None = None
     ) -> StreamMatches:
-        """See `Streaming`. Tests of text are certain at their element's end; what is delegated, at the document's."""
+        """See `Streaming`. Tests of text are certain at their element's end; delegated patterns, at the document's."""
         with self._running:
             return self._match_stream(document, skip, link)
 

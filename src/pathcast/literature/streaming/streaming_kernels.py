@@ -1,8 +1,8 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
-"""What kernels of engines that run over start and end tags share: which entries are wanted, and the answers.
+"""Shared by kernels of engines that run over start and end tags: the wanted entries, and the answers.
 
-`state` is an array of numbers that go on from call to call. Its first places mean the same for every such kernel; those
-from OWN_STATE on are the kernel's own. So are the reasons to stop from OWN_REASON on.
+`state` is an array of numbers that persist from call to call. Its first places mean the same for every such kernel;
+those from OWN_STATE on are the kernel's own. So are the reasons to stop from OWN_REASON on.
 """
 
 from typing import NamedTuple
@@ -12,19 +12,19 @@ import numpy as np
 from pathcast.kernels import Int32s, Int64s, UInt64s, Writable, part, rare
 from pathcast.matching.arrays.bitset_kernels import LOW_SIX, ONE, SIX, mark_with_summary, read_few_marks
 
-# The document's stamp; how many entries and gates are written; why the run stopped; switches; links that wait, and
-# start tags that were read.
+# The document's stamp; the number of entries and gates written; why the run stopped; switches; links that wait, and
+# start tags read.
 STAMP, WRITTEN, GATED, WHY, STREAM, SKIPPING, WAITING, READ, OWN_STATE = range(9)
-# All is done, or room is lacking for entries, for gates, or for something of the engine's own.
+# All is done, or there is no room for entries, for gates, or for data of the engine's own.
 DONE, FEW_OUT, FEW_GATES, OWN_REASON = range(4)
 
 
 class Wanted(NamedTuple):
-    """The entries that are looked for.
+    """The wanted entries.
 
-    `marks` and `summary` are the set of those found, `skips` of those to leave out. An entry is not looked for after
-    `expiry` start tags. `link` has the link of each entry; a link with the document's stamp is decided. `expiry` and
-    `link` may be empty.
+    `marks` and `summary` are the set of those found, `skips` of those to skip. An entry is not searched after `expiry`
+    start tags. `link` has the link of each entry; a link with the document's stamp is decided. `expiry` and `link` may
+    be empty.
     """
 
     marks: Writable[UInt64s]
@@ -36,7 +36,7 @@ class Wanted(NamedTuple):
 
 
 class Answers(NamedTuple):
-    """What a run writes: entries, for a stream with the start tags read, and gates, each once per document.
+    """The results of a run: entries, for a stream with the start tags read, and gates, each once per document.
 
     Those of document `i` end at `offsets[i + 1]` and `gate_offsets[i + 1]`.
     """
@@ -58,14 +58,14 @@ def is_marked(marks, number):
 
 @part
 def is_spared(entry, place, skipping, wanted):
-    """Whether an entry need not be looked at after so many start tags."""
+    """Whether an entry need not be searched after `place` start tags."""
     expiry = wanted.expiry
     return (skipping and is_marked(wanted.skips, entry)) or (len(expiry) > 0 and place >= expiry[entry])
 
 
 @rare
 def wipe(marks, summary):
-    """Empty the set: a document is run again, or its entries were written as they came."""
+    """Empty the set: a document restarts, or its entries have already been written."""
     for index in range(len(summary)):
         if summary[index]:
             summary[index] = 0
@@ -75,7 +75,7 @@ def wipe(marks, summary):
 
 @part
 def finish(marked, wanted, answers, state):
-    """Write down what a document has marked, unless a stream has; whether there was room for all of it."""
+    """Write the entries that a document has marked, unless a stream has; return whether there was room for all."""
     marks, summary, out = wanted.marks, wanted.summary, answers.entries
     streaming = state[STREAM] == 1
     if not streaming and state[WHY] == DONE and state[WRITTEN] + min(marked, 64 * len(marks)) + 8 > len(out):
@@ -89,7 +89,7 @@ def finish(marked, wanted, answers, state):
 
 @rare
 def waited_for(skipping, stamp, wanted):
-    """How many links have an entry that is not skipped. Each gets the stamp below zero; above it, it is decided."""
+    """Count the links with an entry that is not skipped. Each gets the negated stamp; once decided, the stamp."""
     link, link_stamps, skips = wanted.link, wanted.link_stamps, wanted.skips
     count = 0
     for entry in range(len(link)):
@@ -102,7 +102,7 @@ def waited_for(skipping, stamp, wanted):
 
 @rare
 def announce(entry, time, wanted, answers, state):
-    """Write down an entry of a stream, if it is new, and that its link is decided."""
+    """Write an entry of a stream, if it is new, and mark its link as decided."""
     if is_marked(wanted.marks, entry):
         return
     mark_with_summary(wanted.marks, wanted.summary, entry)
@@ -118,7 +118,7 @@ def announce(entry, time, wanted, answers, state):
 
 @part
 def open_gate(number, answers, state):
-    """Note that the path before a delegated pattern has matched, once a document."""
+    """Record, once per document, that the path before a delegated pattern has matched."""
     stamps, gates = answers.gate_stamps, answers.gates
     if stamps[number] == state[STAMP]:
         return

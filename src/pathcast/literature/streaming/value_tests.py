@@ -1,12 +1,12 @@
-"""Selections: tests of the values of one element, for engines that find elements first and look at values afterwards.
+"""Selections: tests of the values of one element, for engines that find elements first and test values afterwards.
 
     [@a], [@a > 5], [text() = 'x'], [. = 5], [contains(., 'x')], [.//@a = 5]
 
-A selection is a condition that the element alone decides, with what is inside it: on attributes and text nodes, its own
-or (`//`) those of all elements inside, or on its string-value. Equal selections stand once, in the layout of the
+A selection is a condition that the element alone decides, with its content: on attributes and text nodes, its own or
+(`//`) those of all elements inside, or on its string-value. Equal selections are stored once, in the layout of the
 automaton's table of conditions, so that one set of kernels compares values for every engine.
 
-Not done: `or`, `not`, and tests on the first node of a path; such patterns go another way.
+Not done: `or`, `not`, and tests on the first node of a path; such patterns are delegated.
 """
 
 import numpy as np
@@ -30,7 +30,7 @@ def is_selection(condition: Condition) -> bool:
 
 
 def is_conjunctive(pattern: Pattern) -> bool:
-    """Whether the pattern is elements and selections, all of them demanded."""
+    """Whether the pattern consists of elements and selections, all of them mandatory."""
     waiting: list[Condition | None] = [pattern.root]
     while waiting:
         node = waiting.pop()
@@ -41,12 +41,12 @@ def is_conjunctive(pattern: Pattern) -> bool:
 
 
 def branches(node: Node) -> list[Node]:
-    """The elements that are demanded below."""
+    """The elements demanded below a node."""
     return [part for part in node.conditions if isinstance(part, Node) and part.is_element]
 
 
 class Selections:
-    """The table of distinct selections, growing."""
+    """The growing table of distinct selections."""
 
     def __init__(self, names: Names) -> None:
         self._conditions = Conditions(names)
@@ -56,7 +56,7 @@ class Selections:
         return self._conditions.number(condition)
 
     def is_late(self, number: int) -> bool:
-        """Whether the selection is certain only when the element has ended: all are but tests of its own attributes."""
+        """Whether the selection is certain only at the element's end: all are, except tests of its own attributes."""
         return self._conditions.kind(number) != ATTRIBUTE
 
     def arrays(self) -> dict[str, AnyArray]:
@@ -66,10 +66,10 @@ class Selections:
 
 
 def kernel_tests(arrays: dict[str, AnyArray]) -> Tests:
-    """The table of selections as kernels take it."""
+    """The table of selections in the form that kernels read."""
     return Tests(arrays["selection_rows"], arrays["limits"], arrays["literals"], arrays["parts"])
 
 
 def text_room(data_offsets: Int64s, arena: UInt8s) -> int:
-    """Bytes that the string-value of an element of these documents can take."""
+    """The most bytes that the string-value of an element of these documents can take."""
     return int(np.diff(data_offsets).max(initial=0)) + len(arena)

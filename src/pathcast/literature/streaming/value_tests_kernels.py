@@ -1,7 +1,7 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
 """Selections in kernels: whether an element passes a test of attributes, text nodes or its string-value.
 
-Elements, attributes and text nodes lie in document order, so that those inside an element are one range.
+Elements, attributes and text nodes are in document order, so that those inside an element are one range.
 """
 
 from typing import NamedTuple
@@ -23,7 +23,7 @@ from pathcast.matching.automaton.verify.value_condition_kernels import (
 
 
 class TestedValues(NamedTuple):
-    """What selections look at: where elements end, values, the symbols of names, and the tests.
+    """The data that selections test: the ends of elements, values, the symbols of names, and the tests.
 
     `selects` lists the selections of patterns; `joined` is room for an element's text.
     """

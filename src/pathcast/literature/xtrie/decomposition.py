@@ -1,13 +1,13 @@
-"""Twigs: patterns with predicates, cut into rows of the substring table.
+"""Twigs: patterns with predicates, split into rows of the substring table.
 
 XTrie (Chan et al., ICDE 2002): a tree pattern is covered by maximal wildcard-free substrings. A row ends where the
-pattern branches, where values are tested, before `*` and `//`, and at its leaves; its substring goes back as far as `/`
-alone connects names, across branches, too:
+pattern branches, where values are tested, before `*` and `//`, and at its leaves; its substring extends back as far as
+`/` alone connects names, across branches, too:
 
     /a/b[c/d][@k]//e      ab (level 2; @k) ─┬─ abcd (2 levels below)
                                             └─ e    (1 or more levels below)
 
-What leads to the first row that branches or tests is a plain path (`base`), which shares the rows of plain paths.
+The path to the first row that branches or tests is a plain path (`base`), which shares the rows of plain paths.
 A `*` that branches or tests is a row with the empty substring; so is one that ends a branch. `[.//@k]` is a branch,
 too: a row with the empty substring at the element itself or anywhere below, which tests the attribute.
 
@@ -31,13 +31,13 @@ Symbols = tuple[int, ...]
 
 
 class TwigRow(NamedTuple):
-    """A row: of which entry, its substring, how far below the row above, and what it needs and gives."""
+    """A row: its entry, its substring, how far it is below the row above, and what it needs and gives."""
 
     entry: int
     substring: Symbols
-    reach: int  # levels below the row above or the base, doubled, plus 1 when it may be more
+    reach: int  # levels below the row above or the base, doubled, plus 1 if it may be more
     above: int
-    base: int  # of the highest row the number of its base path, else NONE
+    base: int  # for the highest row the number of its base path, otherwise NONE
     credit: int
     needs: int
     early: int
@@ -46,7 +46,7 @@ class TwigRow(NamedTuple):
 
 
 class _Place(NamedTuple):
-    """Where a walk down a pattern stands: after a node, with what is not yet in a row."""
+    """The state of a walk down a pattern: after a node, with the steps that are not yet in a row."""
 
     steps: Steps = ()  # from the document
     base: Steps = ()
@@ -57,7 +57,7 @@ class _Place(NamedTuple):
 
 
 class Twigs:
-    """The rows of all patterns with predicates, growing, and the paths that lead to them and to delegated ones."""
+    """The growing rows of all patterns with predicates, and the paths that lead to them and to delegated patterns."""
 
     def __init__(self, encoder: PathEncoder) -> None:
         self.encoder = encoder
@@ -70,7 +70,7 @@ class Twigs:
         self._base_numbers: dict[Steps, int] = {}
 
     def add(self, entry: int, pattern: Pattern) -> None:
-        """Take up a pattern."""
+        """Add a pattern."""
         if is_conjunctive(pattern) and pattern.root is not None and _fits(pattern.root):
             self._descend(entry, pattern.root, _Place())
         else:
@@ -78,7 +78,7 @@ class Twigs:
             self.delegated.append(entry)
 
     def _descend(self, entry: int, node: Node, place: _Place) -> None:
-        """Enter the rows of a node and of what it demands below, each after the one above it."""
+        """Add the rows of a node and of its descendants, each after the row above it."""
         while True:
             step = self.encoder.step(node)
             symbol, deep = step >> 1, step & 1
@@ -101,7 +101,7 @@ class Twigs:
             self._row(entry, _Place(reach=_HERE_OR_BELOW, above=number, credit=credit), 0, [own])
 
     def _closed(self, entry: int, place: _Place) -> _Place:
-        """After the run that ends here: it becomes a row, or the base if there is none above."""
+        """The state after the run that ends here: the run becomes a row, or the base if there is no row above."""
         if place.above == NONE:
             return place._replace(base=place.steps, reach=0)
         number = self._row(entry, place, 1, [])
@@ -124,12 +124,12 @@ class Twigs:
 
 
 def _attributes_inside(node: Node) -> list[Node]:
-    """The attributes that are demanded of an element or of any inside."""
+    """The attributes that are demanded of an element or of any element inside."""
     return [part for part in node.conditions if isinstance(part, Node) and part.is_attribute and part.axis == "//"]
 
 
 def _fits(root: Node) -> bool:
-    """Whether no node has more branches than a word has bits for."""
+    """Whether no node has more branches than a word has bits."""
     waiting = [root]
     while waiting:
         node = waiting.pop()

@@ -2,7 +2,7 @@
 
     table's trie ┐
     decomposition.py ────┴─▶ tables.py ──▶ run_kernels.py ──▶ entries, ascending
-    (trees, cut into rows)           │ gates of what is not taken
+    (trees, split into rows)         │ gates of delegated patterns
                                      ▼
                                the default engine's verifier
 
@@ -10,8 +10,8 @@ Paper: "Efficient filtering of XML documents with XPath expressions" (Chan, Felb
 the engine inside the routers of papers/000 and papers/004. `streaming_engine.py` has the frame around the kernel.
 
 Invariant: the tables are those of the pattern table as of the last `refresh`.
-Cost: at each element the rows whose substring ends there; see `run_kernels.py`. Skipping takes a pass over the rows
-and leaves out those that lead to no entry that is asked for; where few are left, it looks at nothing but their rows.
+Cost: at each element the rows whose substring ends there; see `run_kernels.py`. Skipping takes a pass over the rows and
+omits those that lead to no wanted entry; if few are left, only their rows are checked.
 """
 
 from collections.abc import Iterator
@@ -45,16 +45,16 @@ from .stack_layout_kernels import (
 from .table_kernels import EntryRows, LeafRows, want_few, want_rows
 from .tables import build_tables
 
-# Where one of so many entries is left, or less, their rows are chained.
+# If one entry in this many is left, or fewer, their rows are chained.
 FEW = 8
 _NOTHING: Int32s = np.zeros(0, dtype=np.int32)
 _ALL_ROWS = WantedRows(np.zeros(0, dtype=np.uint8), _NOTHING, _NOTHING)
 
 
 class _Entries:
-    """What each entry asks for: a row of plain paths (its own, or the one above its twig or gate), and leaf rows.
+    """The rows that each entry needs: a row of plain paths (its own, or the one above its twig or gate), and leaf rows.
 
-    `are_single`: no entry asks for two rows of plain paths.
+    `are_single`: no entry needs two rows of plain paths.
     """
 
     def __init__(self, tables: Arrays, leaf_entry: Int32s, count: int) -> None:
@@ -70,7 +70,7 @@ class _Entries:
 
 
 class RunInputs(NamedTuple):
-    """What a run needs: the tables, also as kernels take them, what selections look at, the buffers, all entries."""
+    """The inputs of a run: the tables, also in the form that kernels read, tested values, the buffers, all entries."""
 
     tables: Arrays
     kernel_tables: XTrieTables
@@ -96,7 +96,7 @@ class XTrieEngine(EventEngine[Twigs, Scratch]):
     def _take(self, tables: Arrays) -> None:
         super()._take(tables)
         nodes, twigs = tables["nodes"], tables["twigs"]
-        # Entries of leaf rows by themselves: where most are left out, nothing else of a row is looked at.
+        # Entries of leaf rows separately: if most are skipped, nothing else of a row is read.
         leaf_entry = twigs[: int(nodes[:, N_LEAF_END].max(initial=0)), T_ENTRY].copy()
         self._kernel_tables = XTrieTables(
             trie=SubstringTrie(tables["slots"], tables["trie_parent"], tables["trie_symbol"], nodes, leaf_entry),
@@ -115,7 +115,7 @@ class XTrieEngine(EventEngine[Twigs, Scratch]):
 
     @contextmanager
     def lent(self, batch: DocumentBatch) -> Iterator[RunInputs]:
-        """Tables and buffers, with room for a batch, to a run over another source of events; nobody else runs then."""
+        """Lend tables and buffers, with room for a batch, to a run over another source of events, exclusively."""
         with self._running:
             self._scratch.fit(self._tables, batch, self._entry_count)
             tables = self._kernel_tables._replace(wanted=_ALL_ROWS)
@@ -128,7 +128,7 @@ class XTrieEngine(EventEngine[Twigs, Scratch]):
             self._kernel_tables = self._kernel_tables._replace(wanted=wanted)
 
     def _want(self, skip: Mask) -> WantedRows:
-        """The rows that lead to an entry which is not skipped."""
+        """The rows that lead to an entry that is not skipped."""
         it, scratch, entries = self._tables, self._scratch, self._entries
         left = self._entry_count - int(np.count_nonzero(skip[: self._entry_count]))
         if entries.are_single and FEW * left <= self._entry_count:

@@ -1,16 +1,16 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
-"""What follows from rows that were hit and from twigs that are ready (XTrie, Chan et al., ICDE 2002).
+"""The consequences of rows that are hit and of twigs that are ready (XTrie, Chan et al., ICDE 2002).
 
-A row of plain paths that was hit gives its entry, opens its gates, and becomes live if there are rows below it.
+A row of plain paths that is hit reports its entry, opens its gates, and becomes live if there are rows below it.
 
-A row of a twig that is ready has all its branches. If its values pass, it is satisfied; where the end tag decides them,
-it waits. A satisfied row is an answer if it is the highest, else it is credited to the row above: to the partial
-matchings at all levels in reach, which are made now where there are none. The credit that completes one makes it ready
-in turn.
+A row of a twig that is ready has all its branches. If its values pass, it is satisfied; if the end tag decides them, it
+waits. A satisfied row is an answer if it is the highest, otherwise it is credited to the row above: to the partial
+matchings at all levels in reach, which are created if necessary. The credit that completes a partial matching makes it
+ready in turn.
 
-Invariant: whoever credits all levels from some one upwards may stop at a level that has the credit already, for those
-above it have it, too. So each branch of each partial matching is credited once.
-Left out: the rank of branches, which XTrie uses for patterns that ask for their order; ours ask for none.
+Invariant: a credit to all levels from some level upwards may stop at a level that already has it, since the levels
+above have it, too. So each branch of each partial matching is credited once.
+Left out: the rank of branches, which XTrie uses for patterns that demand an order; ours demand none.
 """
 
 import numpy as np
@@ -92,7 +92,7 @@ from .stack_layout_kernels import (
 
 @part
 def accept(entry, wanted, answers, state):
-    """An entry matches."""
+    """Accept an entry that matches."""
     if state[STREAM] == 1:
         announce(entry, state[TIME], wanted, answers, state)
     else:
@@ -102,7 +102,7 @@ def accept(entry, wanted, answers, state):
 
 @part
 def follow_rows(plain, stacks, wanted, answers, state):
-    """The entries and gates of the rows that were hit; those with rows below become live."""
+    """Report the entries and gates of the rows that were hit; those with rows below become live."""
     rows, levels, first, head, live = plain.rows, stacks.levels, stacks.first, stacks.head, stacks.live
     skipping, level, n_live = state[SKIPPING] == 1, state[LEVEL], state[N_LIVE]
     for k in range(state[N_HITS]):
@@ -138,9 +138,9 @@ def follow_rows(plain, stacks, wanted, answers, state):
 
 @rare
 def element_of(twig, code, twigs, answers, state):
-    """The element whose values a row's tests may look at, or -1: it has no such values, or they are undecided.
+    """The element whose values a row's tests may read, or -1: it has no such values, or they are undecided.
 
-    For levels of a source of events that moves elements about.
+    For levels of a source of events that moves elements.
     """
     flags = code & 7
     early, late = twigs[twig, T_EARLY] < twigs[twig, T_LATE], twigs[twig, T_LATE] < twigs[twig, T_LATE_END]
@@ -179,7 +179,7 @@ def passes(twig, level, ended, tested, twigs, stacks, answers, state):
 
 @part
 def fresh_partial(twig, level, state, levels, partial):
-    """A partial matching without a branch, in the list of its level; -1 without room."""
+    """A new partial matching without a branch, in the list of its level; -1 without room."""
     fresh = state[FREE]
     if fresh >= 0:
         state[FREE] = partial[fresh, P_BESIDE]
@@ -199,9 +199,9 @@ def fresh_partial(twig, level, state, levels, partial):
 
 @part
 def partial_at(row, level, below, at, state, stacks):
-    """The partial matching of a row at a level, made now if there is none; -1 without room.
+    """The partial matching of a row at a level, created if necessary; -1 without room.
 
-    `at` is the first of the row that is not below the level, `below` the one before it; both -1 where there is none.
+    `at` is the row's first one that is not below the level, `below` the one before it; both -1 if there is none.
     """
     partial = stacks.partial
     if at >= 0 and partial[at, P_LEVEL] == level:
@@ -218,7 +218,7 @@ def partial_at(row, level, below, at, state, stacks):
 
 @part
 def credit(at, given, row, level, tables, stacks, state):
-    """Credit branches to a partial matching of a row; if it has all of them then, it is ready."""
+    """Credit branches to a partial matching of a row; once it has all of them, it is ready."""
     twigs, partial, ready = tables.twigs, stacks.partial, stacks.ready
     partial[at, P_CREDIT] |= given
     if partial[at, P_CREDIT] == (np.int64(1) << np.int64(twigs[row, T_NEEDS])) - 1 and (
@@ -259,7 +259,7 @@ def credit_levels(row, node, level, many, given, tables, stacks, state):
 
 @part
 def follow_twigs(tested, tables, stacks, wanted, answers, state):
-    """Satisfy what is ready, and what becomes ready by it."""
+    """Satisfy the rows that are ready, and those that become ready by this."""
     nodes, twigs = tables.trie.nodes, tables.twigs
     levels, partial, ready = stacks.levels, stacks.partial, stacks.ready
     skipping, stamp = state[SKIPPING] == 1, state[STAMP]

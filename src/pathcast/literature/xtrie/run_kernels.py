@@ -1,10 +1,10 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
-"""The run: a loop over start and end tags, the tables on one side and the stacks of a document on the other.
+"""The run: a loop over start and end tags, with the tables on one side and the stacks of a document on the other.
 
     start_tag, end_tag ──▶ hits, ready ──follow_rows, follow_twigs──▶ live rows, partial matchings, entries
 
-An event only finds what it hits and what is ready; all that follows from it comes after, in the same way for every
-event. So matches are certain at the tag that makes them so, and a run can stop between any two tags.
+An event only finds the rows that it hits and those that are ready; the consequences follow afterwards, in the same way
+for every event. So a match is reported at the tag that makes it certain, and a run can stop between any two tags.
 """
 
 from pathcast.documents.document_batch_kernels import Elements
@@ -42,7 +42,7 @@ def run(
     answers: Answers,
     state: Writable[Int64s],
 ) -> int:
-    """Run the documents from `first_document` on; the first one that is not done, with why in `state[WHY]`."""
+    """Run the documents from `first_document` on; return the first not done, with the reason in `state[WHY]`."""
     offsets, depths, linked = elements.offsets, elements.depths, len(wanted.link) > 0
     streaming, document = state[STREAM] == 1, first_document
     state[WHY] = DONE

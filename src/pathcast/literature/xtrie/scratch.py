@@ -1,4 +1,4 @@
-"""Buffers of a run: stacks of live rows, occurrences and partial matchings, grown when a document finds no room."""
+"""Buffers of a run: stacks of live rows, occurrences and partial matchings, enlarged on demand."""
 
 import numpy as np
 
@@ -25,7 +25,7 @@ from .stack_layout_kernels import (
 
 
 class Scratch(EventScratch):
-    """What a run writes. Between documents nothing is live: what the heads of stacks say is part of the invariant."""
+    """The buffers of a run. Between documents nothing is live: the heads of stacks are part of the invariant."""
 
     def __init__(self) -> None:
         super().__init__(STATE_SIZE)

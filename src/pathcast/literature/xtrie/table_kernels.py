@@ -1,5 +1,5 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
-"""Loops over the tables while they are made: runs of named steps, max-suffix pointers, and which rows are wanted."""
+"""Loops that build the tables: runs of named steps, max-suffix pointers, and which rows are wanted."""
 
 from typing import NamedTuple
 
@@ -17,10 +17,10 @@ class StepRuns(NamedTuple):
     """For each node of a trie of steps its maximal run of named steps that `/` alone connects.
 
     named      whether its step is named
-    substring  what its run makes up to it, as a node of the trie of substrings
-    base       the node at the end of the run before (0: the document)
-    reach      how many levels lie between the two, doubled, plus 1 when it may be more
-    needed     whether a path ends there; of the nodes that are needed, the bases are needed, too
+    substring  the run up to it, as a node of the trie of substrings
+    base       the node at the end of the previous run (0: the document)
+    reach      the levels between the two, doubled, plus 1 if it may be more
+    needed     whether a path ends there; the bases of needed nodes are needed, too
     """
 
     base: Writable[Int32s]
@@ -31,7 +31,7 @@ class StepRuns(NamedTuple):
 
 
 class NewSubstrings(NamedTuple):
-    """The trie of substrings while it is made."""
+    """The trie of substrings during construction."""
 
     slots: Writable[Int32s]
     parents: Writable[Int32s]
@@ -39,7 +39,7 @@ class NewSubstrings(NamedTuple):
 
 
 class EntryRows(NamedTuple):
-    """Entries, and the row that each asks for."""
+    """Entries, and the row that each needs."""
 
     entries: Int32s
     rows: Int32s
@@ -55,7 +55,7 @@ class LeafRows(NamedTuple):
 
 @kernel
 def link_runs(parents: Int32s, steps: Int32s, count: int, runs: StepRuns, strings: NewSubstrings) -> int:
-    """Cut the paths of a trie of steps into runs, and enter their substrings; how many nodes the trie of these has."""
+    """Split the paths of a trie of steps into runs, and insert their substrings; return their trie's node count."""
     base, reach, named, needed, substring = runs
     slots, trie_parent, trie_symbol = strings
     size = 1
@@ -89,11 +89,11 @@ def link_suffixes(
     nodes: Writable[Matrix[Int32s]],
     sizes: Writable[Int32s],
 ) -> None:
-    """Max-suffix pointers of the substrings' trie, given its nodes by rising depth.
+    """Max-suffix pointers of the substrings' trie, given its nodes by ascending depth.
 
-    The pointer of a node leads to the node of its longest proper suffix that is in the trie. They form a tree: a node
-    is a suffix of another exactly if it is above it there, which places in pre-order tell (N_IN, N_OUT). `reports`
-    says at which nodes there is something to do; each node knows the first such one on its way (N_REPORT), itself
+    The pointer of a node leads to the node of its longest proper suffix in the trie. The pointers form a tree: a node
+    is a suffix of another if and only if it is an ancestor there, which pre-order positions show (N_IN, N_OUT).
+    `reports` marks the nodes with something to do; each node has the first such node on its way (N_REPORT), itself
     included, and the one after (N_NEXT); node 0, the empty substring, ends every way.
     """
     for index in range(1, len(order)):
@@ -114,7 +114,7 @@ def link_suffixes(
         sizes[node] += 1
         if node != 0:
             sizes[nodes[node, N_SUFFIX]] += sizes[node]
-    # Places: `sizes` of a node becomes the place of its next child.
+    # Positions: `sizes` of a node becomes the position of its next child.
     nodes[0, N_IN], nodes[0, N_OUT] = 0, sizes[0]
     sizes[0] = 1
     for index in range(1, len(order)):
@@ -136,8 +136,8 @@ def want_rows(
     skips: UInt64s,
     wanted: Writable[UInt8s],
 ) -> None:
-    """Mark the rows that lead to an entry which is not skipped; `inner` has the rows with rows below, deepest first."""
-    # Without branches: which entries are skipped is as good as random.
+    """Mark the rows that lead to an entry that is not skipped; `inner` has the rows with rows below, deepest first."""
+    # Without branches: skipped entries are practically random.
     for row in range(len(wanted)):
         wanted[row] = 0
     for gate in range(len(gates.entries)):
@@ -166,9 +166,9 @@ def want_few(
     chosen: Writable[Int32s],
     following: Writable[Int32s],
 ) -> None:
-    """As `want_rows`, where few entries are not skipped; their leaf rows are chained by node, from `chosen` on.
+    """As `want_rows`, if few entries are not skipped; their leaf rows are chained by node, from `chosen` on.
 
-    `entry_row` is the row that an entry asks for.
+    `entry_row` is the row that an entry needs.
     """
     for row in range(len(wanted)):
         wanted[row] = 0

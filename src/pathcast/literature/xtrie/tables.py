@@ -1,13 +1,13 @@
 """The tables: the trie of substrings, the rows of plain paths and the rows of twigs, as arrays.
 
-A plain path is cut into the same rows as a twig (`decomposition.py`), each below the one before. Paths that begin
-alike share their rows: a row is a node of the table's trie of steps at which a run of names ends, or a last `*`. Row 0
-is the document. XTrie's table has a row for each substring of each expression; sharing them costs no answer, since what
-is below a row of a plain path depends on nothing but the levels at which the row is live.
+A plain path is split into the same rows as a twig (`decomposition.py`), each below the previous one. Paths with common
+prefixes share their rows: a row is a node of the table's trie of steps at which a run of names ends, or a last `*`.
+Row 0 is the document. XTrie's table has a row for each substring of each expression; sharing them changes no answer,
+since what is below a row of a plain path depends only on the levels at which the row is live.
 
-Invariant: the rows of a substring lie one after the other, and so do the leaf rows of twigs with one substring, the
-rows `*` below a row, and the leaf rows `*` below rows with one substring. So a node of the trie has ranges of them.
-Cost: 32 bytes a row of plain paths, 44 a row of a twig, 56 a node of the trie; about a second for a million paths.
+Invariant: the rows of a substring are contiguous, and so are the leaf rows of twigs with one substring, the rows `*`
+below a row, and the leaf rows `*` below rows with one substring. So a node of the trie has ranges of them.
+Cost: 32 bytes per row of plain paths, 44 per row of a twig, 56 per node of the trie; about 1 s for a million paths.
 """
 
 from typing import Any
@@ -55,7 +55,7 @@ from .table_kernels import NewSubstrings, StepRuns, link_runs, link_suffixes
 
 def build_tables(trie: Trie, twigs: Twigs) -> Arrays:
     """All tables for the plain paths of a trie and for twigs."""
-    # A trie of our own: the table's is shared with other engines.
+    # A separate trie: the table's is shared with other engines.
     own = Trie.restore({name: column.copy() for name, column in trie.arrays().items()})
     gates = own.insert(*flat(twigs.gates))
     bases = own.insert(*flat(twigs.bases))
@@ -99,7 +99,7 @@ def _plain_rows(own: Trie, gates: Int32s, bases: Int32s) -> tuple[Arrays, Int32s
     )
     picked = np.flatnonzero(needed)
     is_wild = (named[picked] == 0) & (picked > 0)
-    # The document, then rows by substring, then rows `*` by what is above them and how far.
+    # The document, then rows by substring, then rows `*` by the row above them and the distance.
     nodes, wild = picked[~is_wild], picked[is_wild]
     nodes = nodes[np.argsort(substring[nodes], kind="stable")]
     numbers = np.full(count, NONE, dtype=np.int32)
@@ -171,9 +171,9 @@ def _twig_rows(twigs: Twigs, strings: Trie, bases: Int32s) -> tuple[Arrays, Arra
 
 
 def _set_lasting(plain: Arrays, first_wild: int, twigs: Int32s) -> None:
-    """Say of each row whether it becomes live, by what is below it."""
+    """Set for each row whether it becomes live, depending on what is below it."""
     rows, parent = plain["rows"], plain["row_parent"]
-    # What lies so far below a row lies so far below one above it, too: a last `*` does not ask for every level.
+    # An element that far below a row is also that far below any row above it: a last `*` does not need every level.
     exact = plain["row_reach"] & 1 == 0
     exact[first_wild:] = False
     tops = twigs[twigs[:, T_ABOVE] < 0]
@@ -212,6 +212,6 @@ def _nodes(strings: Trie, substrings: Arrays) -> Int32s:
 
 
 def _ranges(values: AnyArray, count: int) -> tuple[Int64s, Int64s]:
-    """Of ascending values below `count`, where each begins and ends."""
+    """The start and end of each value, among ascending values below `count`."""
     edges = np.searchsorted(values, np.arange(count + 1))
     return edges[:-1], edges[1:]

@@ -1,17 +1,17 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
-"""What a start tag and an end tag do to the stacks (XTrie, Chan et al., ICDE 2002).
+"""The effect of start and end tags on the stacks (XTrie, Chan et al., ICDE 2002).
 
 `start_tag` follows the trie from the node of the level above, by max-suffix pointers where it has no child of this
-name. The node reached is the longest suffix of the label path that is in the trie; every shorter one lies on its way
-of pointers. Each substring on that way ends at this element, and its rows are looked at:
+name. The node reached is the longest suffix of the label path that is in the trie; all shorter ones are on its chain of
+pointers. Each substring on that chain ends at this element, and its rows are checked:
 
     a row of plain paths    is hit if its parent row is live at a level in reach
-    a leaf row of a twig    is ready if the substring of the row above it lies in reach
+    a leaf row of a twig    is ready if the substring of the row above it is in reach
 
-A row that ends in `*` is hit when an element lies so far below for the first time. `end_tag` makes ready what has
-waited for it, and drops the level. What follows from hits and from what is ready is in `partial_match_kernels.py`.
+A row that ends in `*` is hit when an element is that far below for the first time. `end_tag` makes ready the rows that
+have waited for it, and drops the level. `partial_match_kernels.py` handles the consequences.
 
-Cost: at an element the rows of the substrings that end there; of twigs, where few entries are asked for, theirs alone.
+Cost: per element the rows of the substrings that end there; for twigs, if few entries are wanted, only theirs.
 """
 
 import numpy as np
@@ -71,7 +71,7 @@ from .stack_layout_kernels import (
 
 @part
 def make_ready(twig, level, ended, ready, state):
-    """Put a row of a twig at a level on the list of what is ready."""
+    """Add a row of a twig at a level to the list of ready rows."""
     n = state[N_READY]
     if n == ready.shape[1]:
         state[WHY] = FEW_READY
@@ -82,7 +82,7 @@ def make_ready(twig, level, ended, ready, state):
 
 @part
 def open_document(stacks, state):
-    """Nothing is open but the document, whose row is the one hit."""
+    """Open only the document, whose row is hit."""
     levels, hits = stacks.levels, stacks.hits
     levels[L_NODE, 0], levels[L_LIVE, 0], levels[L_OCCURRENCES, 0], levels[L_REACHED, 0] = 0, 0, 0, 0
     levels[L_PARTIAL, 0] = -1
@@ -107,7 +107,7 @@ def reached_node(symbol, node, trie):
 
 @part
 def look_at_leaf(twig, entry, level, tables, stacks, wanted, state):
-    """Make a leaf row of a twig ready that ends at this level, unless its entry is not asked for any more."""
+    """Make a leaf row of a twig that ends at this level ready, unless its entry is no longer wanted."""
     if (
         in_reach(twig, level, tables, stacks)
         and not is_settled(entry, state[STAMP], state[SKIPPING] == 1, wanted)
@@ -137,7 +137,7 @@ def start_tag(element, symbol, tables, stacks, wanted, state):
             if first[plain.parents[row]] <= level - (reaches[row] >> 1):
                 hits[n_hits] = row
                 n_hits += not skipping or wanted_rows[row] != 0
-        if len(chosen):  # few entries are asked for: their leaf rows are chained by node
+        if len(chosen):  # few entries are wanted: their leaf rows are chained by node
             leaf = np.int64(chosen[node])
             while leaf >= 0:
                 looked += 1
@@ -159,7 +159,7 @@ def start_tag(element, symbol, tables, stacks, wanted, state):
         if node == 0:
             break
         node = np.int64(nodes[node, N_NEXT])
-    # The levels above that have an element so far below for the first time: rows that end in `*` ask for no more.
+    # The levels above that have an element this far below for the first time: rows that end in `*` need no more.
     distance = np.int64(1)
     while distance <= min(plain.longest_wild, level) and levels[L_REACHED, level - distance] < distance:
         above = level - distance
@@ -185,7 +185,7 @@ def start_tag(element, symbol, tables, stacks, wanted, state):
 
 @part
 def end_tag(state, stacks):
-    """Close the level: what has waited for it is ready, and what the level holds is dropped."""
+    """Close the level: rows that have waited for it become ready, and the content of the level is dropped."""
     levels, first, head, live, occurrence_head, occurrences, partial_head, partial, _, ready, _ = stacks
     level = state[LEVEL]
     at = np.int64(levels[L_PARTIAL, level])
@@ -216,7 +216,7 @@ def end_tag(state, stacks):
 
 @part
 def close_document(state, stacks):
-    """Drop whatever is still open, at the end or where the run was left."""
+    """Drop everything that is still open, at the end or where the run stopped."""
     _, first, head, live, occurrence_head, occurrences, partial_head, partial, _, _, _ = stacks
     for at in range(state[N_LIVE]):
         first[live[V_OF, at]], head[live[V_OF, at]] = NOWHERE, -1

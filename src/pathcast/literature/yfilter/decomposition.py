@@ -1,4 +1,4 @@
-"""Queries: tree patterns decomposed into paths for the shared automaton, and what is left to do when those match.
+"""Queries: tree patterns decomposed into paths for the shared automaton, and the work left when those match.
 
 YFilter (Diao et al., "Path sharing and predicate evaluation", TODS 2003): a query with predicates is its path, which
 the automaton matches, and selections that are postponed until then; a query with nested paths is one path for each of
@@ -28,7 +28,7 @@ from .run_kernels import GATE, JOIN, SELECT
 
 
 class Queries:
-    """Patterns that are no plain paths, growing: their paths and tasks, and the tables that the tasks refer to.
+    """The growing set of patterns that are not plain paths: their paths and tasks, and the tables of these tasks.
 
     Without `joins`, patterns with nested paths are delegated, too.
     """
@@ -49,7 +49,7 @@ class Queries:
         self._join_late: list[bool] = []
 
     def add(self, entry: int, pattern: Pattern) -> None:
-        """Take up a pattern."""
+        """Add a pattern."""
         chain = _chain(pattern.root) if pattern.root is not None and is_conjunctive(pattern) else []
         if chain:
             self._add_query(entry, chain)
@@ -72,7 +72,7 @@ class Queries:
         self._query_entry.append(entry)
 
     def _add_node(self, node: Node, above: Steps, parent: int, part: int) -> None:
-        """Enter a node of a join, which is this part of its parent, and those below."""
+        """Add a node of a join, which is this part of its parent, and the nodes below it."""
         steps = (*above, self.encoder.step(node))
         below = branches(node)
         number = len(self._nodes)
@@ -110,9 +110,9 @@ class Queries:
 
 
 def _most_parts(root: Node) -> int:
-    """How many nested paths a step has at most."""
+    """The greatest number of nested paths of a step."""
     nodes, most = [root], 0
-    for node in nodes:  # which grows meanwhile
+    for node in nodes:  # grows during the loop
         below = branches(node)
         nodes += below
         most = max(most, len(below))
@@ -120,7 +120,7 @@ def _most_parts(root: Node) -> int:
 
 
 def _chain(root: Node) -> list[Node] | None:
-    """The nodes of a pattern that is one path with selections; None when it branches."""
+    """The nodes of a pattern that is one path with selections; None if it branches."""
     chain = [root]
     while below := branches(chain[-1]):
         if len(below) > 1:

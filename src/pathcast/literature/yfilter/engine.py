@@ -2,7 +2,7 @@
 
     table's trie ┐
     decomposition.py ──┴─▶ tables.py ──▶ run_kernels.py ──▶ entries, ascending
-    (trees, decomposed)               │ gates of what is not taken
+    (trees, decomposed)               │ gates of delegated patterns
                                       ▼
                                 the default engine's verifier
 
@@ -10,7 +10,7 @@
 
 Invariant: the network is that of the table as of the last `refresh`.
 Cost: a search for each active state and element; it grows with the number of paths that a document keeps alive.
-Skipping leaves out selections, joins and what is delegated, not states.
+Skipping omits selections, joins and delegated patterns, not states.
 """
 
 from typing import ClassVar

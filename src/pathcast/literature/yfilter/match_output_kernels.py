@@ -1,5 +1,5 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
-"""Taking matches: entries that are marked, or, as a stream, written down as they come.
+"""Output of matches: entries are marked or, in a stream, written as they arrive.
 
 An entry that is certain only after more of the document is pending: `pending` has rows for entries, and for when they
 are certain.
@@ -12,7 +12,7 @@ from pathcast.matching.arrays.bitset_kernels import mark_with_summary
 
 from ..streaming.streaming_kernels import OWN_REASON, OWN_STATE, WHY, announce, is_marked, is_spared
 
-# What room may be lacking for, besides.
+# Further reasons to stop: what there is no room for.
 FEW_PENDING, FEW_BINDINGS, FEW_ACTIVE, FEW_PAIRS = range(OWN_REASON, OWN_REASON + 4)
 # Further places in `state`: the stamp of a level or document path, counts of this document, and counts of all.
 (LEVEL_STAMP, PENDING, MARKED, VISITS, TRIED, JOINED, STEPS, PATHS, SATISFIED, DETERMINED, STATE_SIZE) = range(
@@ -22,7 +22,7 @@ FEW_PENDING, FEW_BINDINGS, FEW_ACTIVE, FEW_PAIRS = range(OWN_REASON, OWN_REASON 
 
 @part
 def write_certain(read, pending, wanted, answers, state):
-    """Write down what is pending and certain after so many start tags."""
+    """Write the pending entries that are certain after `read` start tags."""
     k = 0
     while k < state[PENDING]:
         if pending[1, k] > read:
@@ -37,13 +37,13 @@ def write_certain(read, pending, wanted, answers, state):
 
 @part
 def settled(entry, before, skipping, wanted):
-    """Whether an entry is taken already, or need not be looked at when so many start tags came before."""
+    """Whether an entry is already accepted, or need not be searched after `before` start tags."""
     return is_marked(wanted.marks, entry) or is_spared(entry, before, skipping, wanted)
 
 
 @part
 def take(entry, time, read, streaming, pending, wanted, answers, state):
-    """Take an entry that is certain after `time` start tags, `read` of which have come."""
+    """Accept an entry that is certain after `time` start tags, of which `read` have been read."""
     if not streaming:
         mark_with_summary(wanted.marks, wanted.summary, entry)
         state[MARKED] += 1

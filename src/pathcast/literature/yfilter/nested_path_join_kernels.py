@@ -2,14 +2,14 @@
 """The join of nested paths, while the document is read.
 
 YFilter (Diao et al., TODS 2003) joins the elements at which the paths of a query ended on those that the paths share.
-Here each end goes into the join when it is met. A node of the query holds at an element of its name when its selections
-do and each of its branches holds below; the query holds when its first node holds somewhere. An end makes its node hold
+Here each end enters the join when it is found. A node of the query holds at an element of its name if its selections
+hold and each of its branches holds below; the query holds if its first node holds somewhere. An end makes its node hold
 there, which gives the elements above it a bit in their binding of the node's parent; the bit that completes a binding
-makes that one hold, and so on upwards.
+makes that node hold, and so on upwards.
 
-Invariant: when an element has the bit of a `//` branch, so have all elements above it; there the way up ends.
-Cost: each bit is set once, so a document costs a join at most its elements times the query's nodes, however often
-its paths end.
+Invariant: if an element has the bit of a `//` branch, so have all elements above it; the way up ends there.
+Cost: each bit is set once, so per document a join costs at most its elements times the query's nodes, however often its
+paths end.
 """
 
 from typing import NamedTuple
@@ -24,15 +24,15 @@ from ..streaming.value_tests_kernels import all_selected
 from .match_output_kernels import STEPS
 from .postponed_selection_kernels import T_COLUMNS, T_DEEP, T_SELECT, T_SELECT_END, T_SYMBOL
 
-# Columns of a node of a join, after those of a step: the node above (-1: none), which of its parts this is, how many
-# parts it has itself, and its join.
+# Columns of a node of a join, after those of a step: the node above (-1: none), its part number there, its own number
+# of parts, and its join.
 N_PARENT, N_PART, N_PARTS, N_JOIN, N_COLUMNS = range(T_COLUMNS, T_COLUMNS + 5)
 FAILS, HOLDS, NO_ROOM = 0, 1, -1
 ONE = np.int64(1)
 
 
 class Joins(NamedTuple):
-    """The nodes of all joins; for each join its entry, and whether it is certain at the document's end only."""
+    """The nodes of all joins; for each join its entry, and whether it is certain only at the document's end."""
 
     nodes: Matrix[Int32s]
     entries: Int32s
@@ -42,7 +42,7 @@ class Joins(NamedTuple):
 class JoinScratch(NamedTuple):
     """The last document in which each join held, and the bindings of the current one.
 
-    `waiting` has rows: nodes that hold, the elements at which they do; their parents are not credited yet.
+    `waiting` has rows: nodes that hold, and the elements at which they do; their parents are not credited yet.
     """
 
     stamps: Writable[Int64s]
@@ -52,7 +52,7 @@ class JoinScratch(NamedTuple):
 
 @rare
 def join_end(node, element, elements, nodes, scratch, tested, state):
-    """Enter into the join that a path ended at an element: whether its query holds by that."""
+    """Add the end of a path at an element to the join; return whether its query holds now."""
     names, parents, symbols = elements.names, elements.parents, tested.symbols
     parts, waiting = scratch.bindings.parts, scratch.waiting
     if not all_selected(np.int64(element), nodes[node, T_SELECT], nodes[node, T_SELECT_END], tested):

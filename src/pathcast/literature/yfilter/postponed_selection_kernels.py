@@ -1,12 +1,11 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
-"""What is postponed until paths have matched: selections on the elements of a path.
+"""Work that is postponed until paths have matched: selections on the elements of a path.
 
 YFilter (Diao et al., TODS 2003), "selection postponed": when a path with selections has matched at an element, the
-steps of the path are bound to the elements on the stack, from the last one backwards, and the selections are tried on
-them. With `//` a step may have several places; all are followed at once, so that the cost is steps times depth and no
-more.
+steps of the path are bound to the elements on the stack, from the last one backwards, and the selections are tested on
+them. With `//` a step may have several places; all are followed at once, so that the cost is only steps times depth.
 
-Left out: caching of selections among queries, and their order by selectivity; they stand in the order of the text.
+Left out: caching of selections among queries, and their order by selectivity; they are tested in the order of the text.
 """
 
 from typing import NamedTuple
@@ -30,7 +29,7 @@ class Queries(NamedTuple):
 
 
 class StepPlaces(NamedTuple):
-    """Two rows each, used in turn: the places (depths, falling) of a step, and when they are certain."""
+    """Two rows each, used alternately: the places (depths, descending) of a step, and when they are certain."""
 
     places: Writable[Matrix[Int32s]]
     times: Writable[Matrix[Int32s]]
@@ -38,7 +37,7 @@ class StepPlaces(NamedTuple):
 
 @part
 def last_places(step, lowest, depth, stack_symbols, steps, room):
-    """The places of a last step, from `lowest` to `depth`; how many."""
+    """Write the places of a last step, from `lowest` to `depth`; return how many."""
     places, times = room
     n = 0
     for place in range(depth, lowest - 1, -1):
@@ -50,7 +49,7 @@ def last_places(step, lowest, depth, stack_symbols, steps, room):
 
 @part
 def selected_places(step, side, n, first, stack, steps, room, tested):
-    """Keep the places of a step at which its selections hold; how many."""
+    """Keep the places of a step at which its selections hold; return how many."""
     places, times = room
     kept = 0
     for k in range(n):
@@ -66,7 +65,7 @@ def selected_places(step, side, n, first, stack, steps, room, tested):
 
 @part
 def places_above(step, side, n, stack_symbols, steps, room):
-    """The places of the step before this one, given those of this one; how many."""
+    """Write the places of the previous step, given those of this one; return how many."""
     places, times = room
     above = steps[step - 1, T_SYMBOL]
     other, kept = 1 - side, 0
@@ -90,8 +89,8 @@ def places_above(step, side, n, stack_symbols, steps, room):
 
 @part
 def select_on_stack(query, lowest, depth, first, stack, stack_symbols, queries, room, tested):
-    """After how many start tags the query is certain to hold, with its last step at a depth from `lowest` to `depth`,
-    the top of the stack; -1: it fails.
+    """The number of start tags after which the query is certain to hold, with its last step at a depth from `lowest` to
+    `depth`, the top of the stack; -1: it fails.
     """
     steps = queries.steps
     begin, step = queries.begins[query], queries.begins[query + 1] - 1

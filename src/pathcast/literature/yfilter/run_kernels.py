@@ -1,18 +1,18 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
 """The run: start and end tags drive a stack of sets of active states (YFilter, Diao et al., TODS 2003).
 
-At a start tag, every active state of the level above is asked four things: does it loop (then it stays), has it a
-child by this name, has it one by `*`, and has what was reached a state below by an empty move. What is reached is the
-new level; an end tag pops it. An accepting state lists its plain path and the tasks of other queries: selections that
-were postponed (tried at once, on the stack), ends of nested paths (entered into their join), and gates of queries that
-another engine takes.
+At a start tag, four questions are asked of every active state of the level above: does it loop (then it stays), does it
+have a child by this name, does it have one by `*`, and does a reached state have a state below by an empty move. The
+reached states are the new level; an end tag pops it. An accepting state lists its plain path and the tasks of other
+queries: postponed selections (tested at once, on the stack), ends of nested paths (added to their join), and gates of
+delegated queries.
 
-A looping state is reached from itself and by the empty move, hence a stamp; every other one has a single way in.
-States from which nothing leads on are not pushed.
+A looping state is reached from itself and by the empty move, hence a stamp; every other state has a single incoming
+transition. States without outgoing transitions are not pushed.
 
 As a stream (`state[STREAM]`) one document is run: entries are written as they match, with the number of start tags
-read, and the run stops when no link waits any more. What is certain only after more of the document (a test of text)
-is pending until then. With `expiry`, an entry is not looked at after so many start tags.
+read, and the run stops when no link waits any more. An entry that is certain only after more of the document (a test of
+text) is pending until then. With `expiry`, an entry is not searched after that many start tags.
 """
 
 from typing import NamedTuple
@@ -57,7 +57,7 @@ from .match_output_kernels import (
 from .nested_path_join_kernels import HOLDS, N_JOIN, NO_ROOM, Joins, JoinScratch, join_end
 from .postponed_selection_kernels import Queries, StepPlaces, select_on_stack
 
-# Columns of a state (S_LOW and S_HIGH: bits for the symbols that lead on, by their last six bits); kinds of tasks.
+# Columns of a state (S_LOW and S_HIGH: bits for the outgoing symbols, by their last six bits); kinds of tasks.
 S_BEGIN, S_END, S_STAR, S_DEEP, S_ENTRY, S_TASKS, S_LOW, S_HIGH, S_COLUMNS = range(9)
 SELECT, JOIN, GATE = range(3)
 # Rows of `levels`: where a level's states begin and end, the element, its symbol.
@@ -76,7 +76,7 @@ class Network(NamedTuple):
 
 
 class YFilterTables(NamedTuple):
-    """All that queries are made of."""
+    """All tables of the queries."""
 
     network: Network
     queries: Queries
@@ -92,7 +92,7 @@ class ActiveStates(NamedTuple):
 
 
 class RunScratch(NamedTuple):
-    """The buffers of a run; `pending` as `match_output_kernels.py` says."""
+    """The buffers of a run; for `pending`, see `match_output_kernels.py`."""
 
     active: ActiveStates
     places: StepPlaces
@@ -133,7 +133,7 @@ def named_child(state_symbols, begin, end, symbol):
 
 @part
 def looping(deep, n, level_stamp, states, active):
-    """Make a state that loops active, once a level; how many are."""
+    """Make a looping state active, once per level; return how many are."""
     deep_stamps = active.deep_stamps
     place = deep - (len(states) - len(deep_stamps))
     if place >= 0 and deep_stamps[place] != level_stamp:
@@ -145,7 +145,7 @@ def looping(deep, n, level_stamp, states, active):
 
 @part
 def join_task(node, tag, mode, elements, tested, joins, scratch, wanted, answers, state):
-    """A path of a query with nested paths ended here."""
+    """Process the end of a path of a query with nested paths."""
     element, _, first, end = tag
     number = joins.nodes[node, N_JOIN]
     entry = joins.entries[number]
@@ -164,7 +164,7 @@ def join_task(node, tag, mode, elements, tested, joins, scratch, wanted, answers
 
 @part
 def reached(target, tag, mode, elements, tested, tables, scratch, wanted, answers, state):
-    """What a state accepts: its plain path, and the tasks of queries whose path ends there."""
+    """Process what a state accepts: its plain path, and the tasks of queries whose path ends there."""
     network, queries, joins = tables
     element, depth, first, _ = tag
     read = element - first + 1
@@ -194,7 +194,7 @@ def reached(target, tag, mode, elements, tested, tables, scratch, wanted, answer
 
 @part
 def start_tag(tag, symbol, mode, elements, tested, tables, scratch, wanted, answers, state):
-    """The new level: what every active state of the level above leads to."""
+    """Create the new level: the states that follow from every active state of the level above."""
     states, state_symbols = tables.network.states, tables.network.symbols
     active, levels, _ = scratch.active
     depth = tag.depth
@@ -230,7 +230,7 @@ def start_tag(tag, symbol, mode, elements, tested, tables, scratch, wanted, answ
 
 @part
 def start_document(mode, network, scratch, wanted, answers, state):
-    """The document's own level, and what it accepts: the path `/`, and gates without a path."""
+    """Create the document's own level, and process what it accepts: the path `/`, and gates without a path."""
     states = network.states
     active, levels, _ = scratch.active
     active[0] = 0
@@ -281,7 +281,7 @@ def run(
     answers: Answers,
     state: Writable[Int64s],
 ) -> int:
-    """Run the documents from `first_document` on; the first one that is not done, with why in `state[WHY]`."""
+    """Run the documents from `first_document` on; return the first not done, with the reason in `state[WHY]`."""
     offsets, document = elements.offsets, first_document
     state[WHY] = DONE
     while document < len(offsets) - 1:

@@ -1,4 +1,4 @@
-"""Buffers of a run, grown when it finds no room; one set an engine, so that one run is under way at a time."""
+"""Buffers of a run, enlarged on demand; one set per engine, so that only one runs at a time."""
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from .run_kernels import S_DEEP, V_ROWS, ActiveStates, RunScratch
 
 
 class Scratch(EventScratch):
-    """What a run writes; `fit` makes it large enough for a network and a batch."""
+    """The buffers of a run; `fit` makes them large enough for a network and a batch."""
 
     def __init__(self) -> None:
         super().__init__(STATE_SIZE)

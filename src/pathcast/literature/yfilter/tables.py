@@ -6,9 +6,9 @@ on every name (YFilter's "//-child"):
     /a/b, /a//c      0 ──a──▶ 1 ──b──▶ 2
                               └──ε──▶ 4 ──c──▶ 3        4 loops on *
 
-Invariant: the children of a state by name lie one after the other, sorted by name, so that a transition is a search
-in a few neighbouring numbers and leads to the place where it was found. The child by `*` stands apart.
-Cost: 36 bytes a state; some 2 s to build a million paths.
+Invariant: the children of a state by name are contiguous and sorted by name, so that a transition is a search in a few
+neighbouring numbers and leads to the position where it was found. The child by `*` is stored separately.
+Cost: 36 bytes per state; some 2 s to build a million paths.
 """
 
 import numpy as np
@@ -39,7 +39,7 @@ Arrays = dict[str, AnyArray]
 
 def build_network(trie: Trie, queries: Queries) -> Arrays:
     """`states`, the `state_symbol` that leads to each, and the tasks of the accepting ones."""
-    # A trie of our own: the table's is shared with other engines.
+    # A separate trie: the table's is shared with other engines.
     own = Trie.restore({name: column.copy() for name, column in trie.arrays().items()})
     ends = own.insert(*flat(queries.paths))
     count = own.count
@@ -49,7 +49,7 @@ def build_network(trie: Trie, queries: Queries) -> Arrays:
     group_of_deep[deep_parents] = count + np.arange(len(deep_parents), dtype=np.int32)
     group = np.where(step & 1, group_of_deep[parent], parent).astype(np.int64)
     order = np.argsort(group << 32 | step >> 1, kind="stable")
-    # Nodes are renumbered in the order of their edges; the states that loop keep their places behind them.
+    # Nodes are renumbered in the order of their edges; the looping states keep their places after them.
     number = np.zeros(count + len(deep_parents), dtype=np.int32)
     number[1 + order] = 1 + np.arange(count - 1, dtype=np.int32)
     number[count:] = np.arange(count, count + len(deep_parents), dtype=np.int32)
@@ -64,7 +64,7 @@ def build_network(trie: Trie, queries: Queries) -> Arrays:
 
 
 def kernel_tables(arrays: Arrays) -> YFilterTables:
-    """The tables as the kernel takes them."""
+    """The tables in the form that the kernel reads."""
     return YFilterTables(
         network=Network(
             states=arrays["states"],
@@ -79,7 +79,7 @@ def kernel_tables(arrays: Arrays) -> YFilterTables:
 
 
 def _link(states: Int32s, symbols: Int32s, sources: Int32s) -> None:
-    """Tell each state where its children lie, given the edges in order."""
+    """Set the range of children of each state, given the edges in order."""
     if not len(sources):
         return
     begin = np.flatnonzero(np.concatenate([[True], sources[1:] != sources[:-1]]))
@@ -89,7 +89,7 @@ def _link(states: Int32s, symbols: Int32s, sources: Int32s) -> None:
     states[source, S_STAR] = np.where(by_star, begin + 1, NONE)
     states[source, S_BEGIN] = begin + 1 + by_star
     states[source, S_END] = end + 1
-    # A symbol that leads nowhere mostly shows by the bits, without a look at the children.
+    # The bits usually show that a symbol leads nowhere, without a search of the children.
     bits = np.left_shift(np.uint32(1), symbols.astype(np.uint32) & 31)
     high = symbols & 32 != 0
     for column, those in ((S_LOW, ~high), (S_HIGH, high)):
@@ -97,7 +97,7 @@ def _link(states: Int32s, symbols: Int32s, sources: Int32s) -> None:
 
 
 def _attach(states: Int32s, ends: Int32s, tasks: list[tuple[int, int]]) -> Arrays:
-    """Put the tasks of paths at the states where those end."""
+    """Attach the tasks of paths to the states where the paths end."""
     order = np.argsort(ends, kind="stable")
     found = np.array(tasks, dtype=np.int32).reshape(-1, 2)[order]
     accepting, begin = np.unique(ends[order], return_index=True)

@@ -1,7 +1,7 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
-"""Marks: a set of numbers as bits, read off in ascending order.
+"""Marks: a set of numbers as bits, read in ascending order.
 
-Marking removes duplicates and reading sorts, both at a few cycles a number: cheaper than any sorting while the bits fit
+Marking removes duplicates and reading sorts, both at a few cycles per number: cheaper than sorting while the bits fit
 into the processor's cache.
 """
 
@@ -16,7 +16,7 @@ SIX, TWELVE, LOW_SIX = np.uint64(6), np.uint64(12), np.uint64(63)
 
 
 class Marks(NamedTuple):
-    """A set of numbers: a bit for each, and in the summary a bit for each word that has any."""
+    """A set of numbers: one bit per number, and in the summary one bit per non-empty word."""
 
     bits: Writable[UInt64s]
     summary: Writable[UInt64s]
@@ -24,8 +24,8 @@ class Marks(NamedTuple):
 
 @part
 def mark(marks, number):
-    """Put a number into the set. (As an unsigned number: Numba counts signed places that might be below zero from the
-    end, and checks for it.)
+    """Add a number to the set. (It is unsigned: for a signed index, Numba checks for negative values and counts them
+    from the end.)
     """
     place = np.uint64(number)
     marks[place >> SIX] |= ONE << (place & LOW_SIX)
@@ -33,7 +33,7 @@ def mark(marks, number):
 
 @part
 def mark_with_summary(marks, summary, number):
-    """As `mark`, and mark the word in the summary."""
+    """As `mark`, and also mark the word in the summary."""
     place = np.uint64(number)
     marks[place >> SIX] |= ONE << (place & LOW_SIX)
     summary[place >> TWELVE] |= ONE << (place >> SIX & LOW_SIX)
@@ -41,9 +41,9 @@ def mark_with_summary(marks, summary, number):
 
 @part
 def read_word(bits, base, written, out):
-    """Write the places of a word's bits; there are mostly at most four, and then no branch depends on how many.
+    """Write the positions of a word's bits; up to four bits need no branch that depends on their count.
 
-    Up to four places after those that count are written, too.
+    Up to four positions beyond the valid ones may be overwritten.
     """
     count = np.uint64(bit_count(bits))
     out[written] = base + np.int32(lowest_bit(bits))
@@ -65,7 +65,7 @@ def read_word(bits, base, written, out):
 
 @part
 def read_marks(marks, out, written):
-    """All marked numbers, ascending; the marks are wiped."""
+    """Write all marked numbers, ascending, and clear the marks."""
     place = np.uint64(written)
     for index in range(len(marks)):
         bits = marks[index]
@@ -76,7 +76,7 @@ def read_marks(marks, out, written):
 
 @part
 def read_few_marks(marks, summary, out, written):
-    """As `read_marks`, by way of the summary."""
+    """As `read_marks`, using the summary."""
     place = np.uint64(written)
     for index in range(len(summary)):
         words = summary[index]

@@ -1,4 +1,4 @@
-"""Bitsets for kernels (`bitset_kernels.py`), made in Python."""
+"""Bit sets for kernels (`bitset_kernels.py`), created in Python."""
 
 import numpy as np
 
@@ -6,6 +6,6 @@ from .bitset_kernels import Marks
 
 
 def new_marks(count: int) -> Marks:
-    """An empty set with room for the numbers below `count`, and some more: sets are replaced when numbers grow."""
+    """An empty set for the numbers below `count`, with some spare room: sets are replaced when numbers grow."""
     words = (count >> 6) + 64
     return Marks(np.zeros(words, dtype=np.uint64), np.zeros((words >> 6) + 1, dtype=np.uint64))

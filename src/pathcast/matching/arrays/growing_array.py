@@ -1,7 +1,7 @@
-"""Growing arrays: one column that is appended to, in steps that grow with it.
+"""Growing arrays: a column that is appended to, with capacity that grows in proportion.
 
-A column may begin with an array that is only mapped: it is copied when something is appended. Whoever holds the array
-of an earlier moment goes on to see what it had then.
+A column may start as a mapped array, which is copied on the first append. An array taken earlier keeps showing the
+values of that moment.
 """
 
 import numpy as np
@@ -12,7 +12,7 @@ _FIRST = 1024
 
 
 class Growing:
-    """An array with room at its end; `view` is what has been appended so far. `width`: of rows with so many places."""
+    """An array with spare capacity; `view` is what has been appended so far. `width`: the length of each row."""
 
     def __init__(self, kind: type[np.generic], values: list[int] | None = None, *, width: int | None = None) -> None:
         self._array: AnyArray = np.zeros(_FIRST if width is None else (_FIRST, width), dtype=kind)
@@ -29,10 +29,10 @@ class Growing:
             self.size = end
 
     def make_room(self, count: int) -> None:
-        """Make room for so many more: now `room` can be written to that far."""
+        """Reserve capacity for `count` more values, which can then be written to `room`."""
         end = self.size + count
         if end > len(self._array) or not self._array.flags.writeable:
-            # Half as much again, and of long columns a quarter: they are appended to bit by bit.
+            # Grow by half, or by a quarter for long columns, which are appended to in small steps.
             more = end >> 1 if end < 1 << 20 else end >> 2
             larger = np.zeros((max(_FIRST, end + more), *self._array.shape[1:]), dtype=self._array.dtype)
             larger[: self.size] = self._array[: self.size]
@@ -40,7 +40,7 @@ class Growing:
 
     @classmethod
     def over(cls, array: AnyArray) -> "Growing":
-        """A column that begins with an array, which is copied when something is appended."""
+        """A column that starts with an array, which is copied on the first append."""
         column = cls.__new__(cls)
         column._array, column.size = np.asarray(array), len(array)
         return column
@@ -53,7 +53,7 @@ class Growing:
 
     @property
     def room(self) -> AnyArray:
-        """The array with what may be appended yet: for kernels, which know how far it is filled."""
+        """The array with its spare capacity: for kernels, which know how far it is filled."""
         return self._array
 
     @property

@@ -1,4 +1,4 @@
-"""Spans: lists of numbers that lie one after the other in an array; and arrays by the first part of their names."""
+"""Ragged arrays: lists of numbers stored one after the other in an array; and arrays selected by name prefix."""
 
 from itertools import accumulate
 
@@ -9,7 +9,7 @@ from pathcast.store import offsets_of
 
 
 def gathered(begin: Int64s, values: AnyArray, chosen: Int64s) -> tuple[Int64s, AnyArray]:
-    """Some of the lists of an array, in this order: list `k` is `values[begin[k] : begin[k + 1]]`, of both results."""
+    """Some lists of an array, in this order; in both, list `k` is `values[begin[k] : begin[k + 1]]`."""
     firsts = np.asarray(begin)[chosen]
     counts = np.asarray(begin)[chosen + 1] - firsts
     ends = offsets_of(counts)
@@ -19,7 +19,7 @@ def gathered(begin: Int64s, values: AnyArray, chosen: Int64s) -> tuple[Int64s, A
 
 
 def least(begin: Int64s, costs: AnyArray) -> Int64s:
-    """Of each list of costs, `costs[begin[k] : begin[k + 1]]`, the place of the first least one; -1 for no costs."""
+    """The position of the first least cost of each list, `costs[begin[k] : begin[k + 1]]`; -1 for an empty list."""
     counts = np.diff(begin)
     found = np.full(len(counts), -1, dtype=np.int64)
     owners = np.flatnonzero(counts)
@@ -27,16 +27,16 @@ def least(begin: Int64s, costs: AnyArray) -> Int64s:
         lowest = np.minimum.reduceat(costs, begin[:-1][owners])
         best = np.flatnonzero(costs == np.repeat(lowest, counts[owners]))
         owner = np.repeat(owners, counts[owners])[best]
-        # The last that is written counts.
+        # The last write wins.
         found[owner[::-1]] = best[::-1]
     return found
 
 
 def ends_of(lengths: list[int], begin: int) -> Int64s:
-    """Where lists of these lengths end that lie one after the other from `begin` on."""
+    """The ends of consecutive lists of these lengths that start at `begin`."""
     return np.array(list(accumulate(lengths, initial=begin))[1:], dtype=np.int64)
 
 
 def part_of(arrays: dict[str, AnyArray], prefix: str) -> dict[str, AnyArray]:
-    """The arrays whose names begin so, by the rest of their names."""
+    """The arrays whose names start with `prefix`, by the rest of their names."""
     return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}

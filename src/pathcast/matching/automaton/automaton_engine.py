@@ -1,17 +1,17 @@
-"""The automaton engine: what a document costs does not depend on how many plain paths there are.
+"""The automaton engine: the cost of a document does not depend on the number of plain paths.
 
     elements ──walk──▶ states of their label paths ──▶ entries of plain paths
                 │ miss                │ open gates
                 ▼                     ▼
-       work the states out     try the patterns behind them on the document
+       compute the states      verify the patterns behind them on the document
 
-Plain paths are answered by the automaton alone. A pattern with predicates is a candidate for the documents that pass
-its gate and have its value, and is then tried on the element arrays (`candidate_matcher.py`). Patterns that come while
-documents are matched are pending, then in a small delta, then with all others in the base (`index_updates.py`).
+The automaton alone answers plain paths. A pattern with predicates is a candidate for the documents that open its gate
+and have its value, and is then verified on the element arrays (`candidate_matcher.py`). Patterns added while documents
+are matched are first pending, then in a small delta, then with all others in the base (`index_updates.py`).
 
-Invariant: an answer is that of one `Generation`, the one that was current when the batch came.
-Cost: one hash look-up an element, one memory access a match; a new label path costs some 10 µs, once.
-Threads: a walk takes no lock; whoever meets a new label path works it out under one.
+Invariant: an answer is that of one `Generation`, the one that was current when the batch arrived.
+Cost: one hash look-up per element, one memory access per match; a new label path costs some 10 µs, once.
+Threads: a walk takes no lock; a thread that meets a new label path computes its state under a lock.
 """
 
 import threading
@@ -54,13 +54,13 @@ if TYPE_CHECKING:
     from .verify.tree_store import TreeStore
 
 
-# The entries of plain paths of each document (offsets and entries), and, where there are trees, the gates that it opens
-# in the base and in the delta.
+# Per document: the entries of plain paths (offsets and entries) and, if there are trees, the gates that the document
+# opens in the base and in the delta.
 Walked = tuple[Offsets, Entries, tuple[OpenGates, ...]]
 
 
 class AutomatonEngine:
-    """Plain paths by a lazily determinised automaton, other patterns behind gates."""
+    """Matches plain paths by a lazily determinised automaton, and other patterns behind gates."""
 
     name: ClassVar[str] = "automaton"
     concurrent: ClassVar[bool] = True
@@ -89,11 +89,11 @@ class AutomatonEngine:
         return cls(table, arrays)
 
     def arrays(self) -> dict[str, AnyArray]:
-        """The patterns as they are laid out, and the states worked out so far: whoever opens the index has them."""
+        """The patterns as laid out, and the states computed so far, for a reader that opens the index."""
         return self._updates.arrays(learnt=True)
 
     def compiled(self) -> dict[str, AnyArray]:
-        """Of `arrays`, what follows from the table alone."""
+        """The part of `arrays` that follows from the table alone."""
         return self._updates.arrays(learnt=False)
 
     def refresh(self) -> None:
@@ -101,7 +101,7 @@ class AutomatonEngine:
 
     @classmethod
     def compile_part(cls, table: PatternTable) -> dict[str, AnyArray]:
-        """What the engine makes of a table's patterns with predicates; plain paths are the table's own."""
+        """The engine's arrays for a table's patterns with predicates; the table itself stores plain paths."""
         if not len(table.trees):
             return {}
         from .verify.tree_store import TreeStore
@@ -119,7 +119,7 @@ class AutomatonEngine:
         return AutomatonEngine(table, None, self._updates.trees_for(table, entries))
 
     def learn_from(self, other: Engine) -> None:
-        """Work out the states of the label paths that another engine knows."""
+        """Compute the states of the label paths that another engine knows."""
         if isinstance(other, AutomatonEngine):
             self._updates.learn_from(other._updates)
 
@@ -157,10 +157,10 @@ class AutomatonEngine:
         return entries_of_paths(self._updates.settled(), paths, memory, work)
 
     def _walked(self, made: Generation, batch: DocumentBatch, symbols: Int32s) -> Walked | None:
-        """The entries of plain paths of each document, the gates that it opens, and the states of its elements.
+        """The entries of plain paths and the open gates of each document, and the states of elements.
 
-        These are -1 for the elements of documents that had none, and there only if trees are found by them.
-        None when that takes a generation with all patterns in its base.
+        States are -1 in documents without states, and are returned only if they are needed to find trees.
+        None if the walk needs a generation with all patterns in its base.
         """
         scratch, tuning, count = self._scratch.mine, self.table.tuning, len(batch)
         found = np.zeros((O_ROWS, count + 1), dtype=np.int64)
@@ -207,7 +207,7 @@ class AutomatonEngine:
         return found[O_ENTRIES], entries, self._opened(made, states, found) if base.trees is not None else ()
 
     def _opened(self, made: Generation, states: States, found: Int64s) -> tuple[OpenGates, ...]:
-        """The gates that a walk has found open in the base, which has these states by now, and in the delta."""
+        """The open gates that a walk found in the base, which has these states by now, and in the delta."""
         buffers, counts = self._scratch.mine.buffers, self._scratch.mine.buffers.counts
         gates = buffers.base.gates[: counts[C_GATES]]
         base = OpenGates(found[O_GATES], gates, made.base.listed_gates, states, buffers.base.states)
@@ -220,10 +220,10 @@ class AutomatonEngine:
     def _simulated(
         self, base: Index, batch: DocumentBatch, symbols: Int32s, document: int, found: Int64s, kept: bool
     ) -> States:
-        """Match one document's plain paths without states; those to go on with.
+        """Match one document's plain paths without states; return the states to continue with.
 
-        A document that takes too long gets an error. States that have no room for it are forgotten; with `kept`, the
-        documents before it list all of their gates then, since nobody can find them later.
+        A document that takes too long gets an error. States that have no room for the document are dropped; with
+        `kept`, the documents before it then list all their gates, since they cannot be found later.
         """
         self._count(simulated=1)
         scratch, states = self._scratch.mine, base.states
@@ -250,13 +250,13 @@ class AutomatonEngine:
             gate_offsets[:] = every.offsets
             counts[C_GATES] = 0
             scratch.append(np.empty(0, dtype=np.int32), every.gates)
-        of[: batch.offsets[done]] = NONE  # numbers of states that are forgotten
+        of[: batch.offsets[done]] = NONE  # the numbers belong to dropped states
         return self._updates.forgotten(states)
 
     def _learnt(
         self, states: States, batch: DocumentBatch, symbols: Int32s, document: int, limit: int
     ) -> Automaton | None:
-        """The automaton with the states that a document needs; None when they would be too many."""
+        """The automaton with the states that a document needs; None if they are too many."""
         begin, end = batch.offsets[document : document + 2].tolist()
         with states.lock:
             before = states.transitions
@@ -272,7 +272,7 @@ class AutomatonEngine:
                 self._counts[name] += count
 
     def costs(self) -> Costs:
-        """What the patterns that were tried on documents have cost; those that joins decide cost next to nothing."""
+        """The cost of the patterns that were verified; those that joins decide cost next to nothing."""
         made = self._updates.current
         return Costs.of([index.trees.verifier.costs() for index in made.indexes if index.trees is not None])
 

@@ -1,12 +1,12 @@
-"""Truth: at which nodes of a document each condition of a pattern holds, worked out for all nodes at once.
+"""Truth: the nodes of a document at which each condition of a pattern holds, computed for all nodes at once.
 
-A node of the pattern is satisfied by a set of the document's nodes, those with its name at which all its conditions
-hold; it holds in the contexts from which its axis reaches one of them. Sets are made from the ends of the pattern
-upwards, each once, and kept: as indices, or as bits where that is smaller.
+A pattern node is satisfied by a set of document nodes, those with its name at which all its conditions hold; it holds
+in the contexts from which its axis reaches one of them. Sets are computed once, from the ends of the pattern upwards,
+and cached: as indices, or as bits where that is smaller.
 
-Invariant: agrees with `reference.embedding` (property test). Paths are followed by loops; recursion goes no deeper than
-predicates nest, and never down the document.
-Cost: O(|pattern| · |document|) time; at most a bit for each node of the pattern and of the document, kept.
+Invariant: agrees with `reference.embedding` (property test). Loops follow paths; recursion is no deeper than predicates
+nest, and never descends the document.
+Cost: O(|pattern| · |document|) time; caches at most one bit per pattern node and document node.
 """
 
 from dataclasses import dataclass
@@ -22,14 +22,14 @@ from .node_values import Values
 
 
 class Step(NamedTuple):
-    """A step of a path: a node of the pattern, and those of its conditions that do not continue the path."""
+    """A step of a path: a pattern node, and those of its conditions that do not continue the path."""
 
     node: Node
     predicates: tuple[Condition, ...]
 
 
 def path_of(node: Node) -> list[Step]:
-    """The path that begins with a node, as it prints: the tallest branch goes on, the others are predicates."""
+    """The path that begins with a node, as printed: the tallest branch continues it, the others are predicates."""
     steps = []
     current: Node | None = node
     while current is not None:
@@ -50,7 +50,7 @@ def _height(node: Node) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """A set of nodes, kept small."""
+    """A set of nodes in compact form."""
 
     kind: Kind
     at: Int32s | None
@@ -72,7 +72,7 @@ class _Kept:
 
 
 class Truth:
-    """Conditions on one document; a pattern's parts are told apart by identity, so they must stay alive."""
+    """Conditions on one document; parts of a pattern are distinguished by identity, so they must stay alive."""
 
     def __init__(self, nodes: DocumentNodes) -> None:
         self.nodes = nodes
@@ -81,7 +81,7 @@ class Truth:
         self._firsts: dict[int, Int64s] = {}
 
     def satisfied(self, node: Node) -> NodeSet:
-        """The nodes of the document, wherever they stand, that pass a pattern node's test and all its conditions."""
+        """All nodes of the document that pass a pattern node's test and all its conditions."""
         count = self.nodes.count(kind_of(node.test))
         kept = self._satisfied.get(id(node))
         if kept is not None:
@@ -96,7 +96,7 @@ class Truth:
 
     def _satisfying(self, node: Node) -> NodeSet:
         found = self.nodes.named(node.test)
-        # Values last: they are the dearest to look at.
+        # Values last: they are the most expensive to test.
         for condition in sorted(node.conditions, key=lambda part: not isinstance(part, Node | Root)):
             if not len(found):
                 break
@@ -104,7 +104,7 @@ class Truth:
         return found
 
     def holds(self, condition: Condition, contexts: NodeSet) -> Mask:
-        """At which of the contexts a condition holds."""
+        """At which contexts a condition holds."""
         match condition:
             case Node():
                 return self.nodes.has(condition.axis, contexts, self.satisfied(condition))
@@ -136,7 +136,7 @@ class Truth:
         return mask
 
     def firsts(self, condition: First, contexts: NodeSet) -> Int64s:
-        """For each context the first node, in document order, that the path reaches; `NOTHING` without any."""
+        """For each context the first node, in document order, that the path reaches; `NOTHING` if there is none."""
         if condition.absolute:
             return np.full(len(contexts), self._first_of_all(condition), dtype=np.int64)
         if contexts.kind != "element":
@@ -152,7 +152,7 @@ class Truth:
         return self.nodes.lowest(steps[0].axis, nodes, values)
 
     def _first_step(self, steps: tuple[Node, ...]) -> tuple[NodeSet, Int64s]:
-        """The nodes that satisfy the first step and lead to the end, each with the first node that it leads to."""
+        """The nodes that satisfy the first step and lead to the end, each with the first end node that it leads to."""
         nodes = self.satisfied(steps[-1])
         values = nodes.at.astype(np.int64)
         for step, below in zip(reversed(steps[:-1]), reversed(steps), strict=False):
@@ -169,6 +169,6 @@ class Truth:
 
 
 def reached(truth: Truth, node: Node, contexts: Contexts, *, satisfied: bool) -> NodeSet:
-    """The nodes that a step reaches from the contexts; with `satisfied` only those that fulfil all it asks."""
+    """The nodes that a step reaches from the contexts; with `satisfied` only those that satisfy all its conditions."""
     among = truth.satisfied(node) if satisfied else truth.nodes.named(node.test)
     return among.where(truth.nodes.reached(node.axis, contexts, among))

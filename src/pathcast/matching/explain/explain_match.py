@@ -1,8 +1,8 @@
-"""Explaining: one document and one subscription to an `Explanation`.
+"""Explaining: one document and one subscription give an `Explanation`.
 
-The pattern is worked out anew from the subscription's text, on the document's arrays, by code of its own
-(`condition_truth.py`): no engine takes part, so an explanation is the same whichever engine the matcher has, and can be
-held against it.
+The pattern is evaluated again from the subscription's text, on the document's arrays, by separate code
+(`condition_truth.py`): no engine is involved, so an explanation does not depend on the matcher's engine, and can be
+used to check it.
 """
 
 from pathcast.documents import Document
@@ -22,7 +22,7 @@ from .xpath_text import Spelling
 def explain(document: Document, subscriptions: Subscriptions, id: int) -> Explanation:
     """Why the document matches the subscription with this id, or what keeps it from matching.
 
-    Raises the document's own error when it could not be read, and `KeyError` when there is no such subscription.
+    Raises the document's own error if it could not be read, and `KeyError` if there is no such subscription.
     """
     if id not in subscriptions:
         raise KeyError(f"no subscription has the id {id!r}; {_ids(subscriptions)}")
@@ -36,7 +36,7 @@ def explain(document: Document, subscriptions: Subscriptions, id: int) -> Explan
 def explain_pattern(
     document: Document, pattern: Pattern, subscription: Subscription, namespaces: Namespaces
 ) -> Explanation:
-    """As `explain`, for a subscription and its pattern, wherever they come from."""
+    """As `explain`, for a subscription and its pattern from any source."""
     spelling = Spelling(namespaces)
     number, xpath, subscriber = subscription
     if pattern.root is None:
@@ -62,7 +62,7 @@ def explain_pattern(
 
 
 def _ids(subscriptions: Subscriptions) -> str:
-    """Which ids there are: all of a few, otherwise how many and in which range."""
+    """The existing ids: all if they are few, otherwise their number and range."""
     ids = subscriptions.expansion().ids
     if not len(ids):
         return "there are no subscriptions"

@@ -1,12 +1,12 @@
-"""What an explanation says, as data: frozen, printable with `str`, and as a dictionary that JSON can carry.
+"""An explanation as data: frozen, printable with `str`, and convertible to a dictionary for JSON.
 
 An `Explanation` has a `Finding` for each step of the pattern, up to the one that fails. A finding is about one step or
 condition: whether it holds, where, and what was found there; its `parts` are the predicates of a step, the steps of a
 path, the alternatives of an `or`.
 
-Of the nodes that a finding is about it shows a few (`SHOWN`), and says in `count` how many there are; a long value is
-cut after 200 characters, and before the text that `contains` looks for if that stands far inside; the path of an
-element deep down has `…` in its middle.
+A finding shows a few of its nodes (`SHOWN`), and has their number in `count`. A long value is cut after 200 characters,
+and before the text that `contains` looks for if that is far inside; the path of a deeply nested element has `…` in its
+middle.
 """
 
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ SHOWN = 3
 class Place:
     """A node of the document: its path, and the line and column (from 1) where its element's start tag begins.
 
-    `value` is the node's string-value where a value was looked at, otherwise None.
+    `value` is the node's string-value if a value was tested, otherwise None.
     """
 
     path: str
@@ -35,7 +35,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Elsewhere:
-    """A node that would have served a step, were it not for what `but` says."""
+    """A node that would satisfy a step, except for the difference given in `but`."""
 
     but: str
     place: Place
@@ -46,11 +46,11 @@ class Elsewhere:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What was found about one step or condition, `text`.
+    """The result for one step or condition, `text`.
 
-    kind: `step` (of a path) or `condition` (in a predicate). holds: whether it holds. places: where, the one that
-    `parts` are about first; of a miss, the nearest first. count: how many such places there are. reason: why it does
-    not hold, in words, where that is decided here and not in a part. elsewhere: what comes near a missing node.
+    kind: `step` (of a path) or `condition` (in a predicate). holds: whether it holds. places: where, starting with the
+    one that `parts` are about; for a miss, the nearest first. count: the number of such places. reason: why it does not
+    hold, in words, if that is decided here and not in a part. elsewhere: the nearest match for a missing node.
     """
 
     kind: str
@@ -64,7 +64,7 @@ class Finding:
 
     @property
     def misses(self) -> Iterator["Finding"]:
-        """The findings that decide a miss: this one, or those among its parts."""
+        """The findings that decide a miss: this one, or some of its parts."""
         if self.holds:
             return
         if self.reason:
@@ -78,8 +78,8 @@ class Finding:
 class Explanation:
     """Why a document matches a subscription, or what keeps it from matching.
 
-    xpath: the subscription as it was written. pattern: its normal form, whose steps are explained. cost: how much of
-    the matcher's work the subscription took, empty if that is not known.
+    xpath: the subscription as written. pattern: its normal form, whose steps are explained. cost: the subscription's
+    share of the matcher's work, empty if unknown.
     """
 
     id: int
@@ -130,7 +130,7 @@ def _sentence(miss: Finding) -> str:
 
 
 def _listed(value: Any) -> Any:
-    """Tuples as lists, as JSON has them."""
+    """Tuples as lists, as in JSON."""
     if isinstance(value, dict):
         return {key: _listed(item) for key, item in value.items()}
     return [_listed(item) for item in value] if isinstance(value, tuple | list) else value

@@ -1,6 +1,6 @@
-"""An explanation as lines of text: a mark, the step or condition, and what was found; parts stand indented below.
+"""An explanation as lines of text: a mark, the step or condition, and the result, with parts indented below.
 
-Each line comes with what it says, so that a terminal can colour it.
+Each line comes with its tone, so that a terminal can colour it.
 """
 
 from collections.abc import Iterator
@@ -46,7 +46,7 @@ def _finding(finding: Finding, depth: int) -> Iterator[tuple[str, Tone]]:
 
 
 def _said(finding: Finding) -> str:
-    """The reason of a miss with its nearest place; of a miss that a part decides, how many nodes were tried."""
+    """The reason of a miss with its nearest place; for a miss that a part decides, how many nodes were tried."""
     if not finding.places:
         return finding.reason
     if finding.reason:
@@ -62,5 +62,5 @@ def _place(place: Place) -> str:
 
 
 def _printable(text: str) -> str:
-    """Text without characters that would act on a terminal."""
+    """Text without control characters for a terminal."""
     return "".join(character if character.isprintable() else "·" for character in text)

@@ -1,12 +1,13 @@
-"""Reasons: a proof for what holds, and for what does not, how far it comes and what it lacks there.
+"""Reasons: a proof of what holds; and for a miss, how far it gets and what is missing there.
 
-A proof follows the pattern: a node of the document for each step, for `or` an alternative that holds, for `not()` why
-its inside does not. A refutation is about a set of contexts, at none of which the condition holds. It follows a path
-with all of them at once, step by step and predicate by predicate, for as long as some node is left; so where it ends
-is the furthest that any of them comes, and the first thing that nothing satisfies. Of the nodes left there those are
-shown whose values come nearest.
+A proof follows the pattern: a node of the document for each step, an alternative that holds for `or`, the reason why
+its operand does not hold for `not()`. A refutation is about a set of contexts at none of which the condition holds. It
+follows a path with all of them at once, step by step and predicate by predicate, as long as some node is left. It
+therefore ends at the furthest point that any of them reaches, with the first demand that no node satisfies. Of the
+nodes left there, those with the nearest values are shown.
 
-Invariant: `prove` is asked only what holds at its context, `refute` only what holds at none of its contexts.
+Invariant: `prove` is called only for conditions that hold at its context, `refute` only for those that hold at none of
+its contexts.
 Cost: each part of the pattern is visited once, each visit is linear in the document.
 """
 
@@ -26,7 +27,7 @@ from .node_sets import NOTHING, Contexts, NodeSet, kind_of
 from .unlocated_findings import Draft, Spot, spot
 from .xpath_text import Spelling, quoted, wanted
 
-# A number longer than this is quoted and cut as other values are.
+# A longer number is quoted and cut like other values.
 _BARE = 40
 
 
@@ -69,7 +70,7 @@ class Reasons:
         )
 
     def prove_path(self, steps: Sequence[Step], context: Contexts) -> tuple[Draft, ...]:
-        """A node for each step; all nodes that can take its place count, and the first few are shown."""
+        """A node for each step; `count` includes all nodes that could take its place, and the first few are shown."""
         drafts = []
         every = context
         for number, step in enumerate(steps):
@@ -88,7 +89,7 @@ class Reasons:
     # What does not hold.
 
     def refute(self, condition: Condition, contexts: NodeSet) -> Draft:
-        """What a condition lacks that holds at none of these nodes."""
+        """What is missing for a condition that holds at none of these nodes."""
         text = self.spelling.condition(condition)
         match condition:
             case Node():
@@ -103,7 +104,7 @@ class Reasons:
                 return Draft("condition", text, False, parts=self._refute_all(condition.conditions, contexts))
             case AnyOf() if not condition.conditions:
                 spots = self._spots(contexts, [0])
-                return Draft("condition", text, False, spots, len(contexts), "can't hold, whatever the document has")
+                return Draft("condition", text, False, spots, len(contexts), "cannot hold in any document")
             case AnyOf():
                 parts = tuple(self.refute(part, contexts) for part in condition.conditions)
                 return Draft("condition", text, False, parts=parts)
@@ -111,11 +112,11 @@ class Reasons:
                 proof = self.prove(condition.condition, contexts.only(0))
                 spots, count = _evidence(proof)
                 value = f" (found {quoted(spots[0].value)})" if spots and spots[0].value is not None else ""
-                reason = f"`{proof.text}` holds and must not{value}"
+                reason = f"`{proof.text}` holds but must not{value}"
                 return Draft("condition", text, False, spots, count, reason, parts=(proof,))
 
     def refute_path(self, steps: Sequence[Step], contexts: Contexts) -> tuple[Draft, ...]:
-        """The steps that some nodes satisfy, one after the other, and then the one that none does."""
+        """The steps that some nodes satisfy, in order, and then the step that no node satisfies."""
         drafts: list[Draft] = []
         context = contexts
         for number, step in enumerate(steps):
@@ -137,7 +138,7 @@ class Reasons:
         return tuple(drafts)
 
     def _narrowed(self, conditions: Sequence[Condition], nodes: NodeSet) -> tuple[NodeSet, tuple[Draft, ...]]:
-        """The nodes at which all conditions hold; or those left when none holds the next, and findings up to that."""
+        """The nodes at which all conditions hold; or those left when the next one holds at none, with findings."""
         drafts: list[Draft] = []
         for condition in conditions:
             holding = nodes.where(self.truth.holds(condition, nodes))
@@ -160,7 +161,7 @@ class Reasons:
         bare = is_number and value == value.strip() and len(value) < _BARE
         shown = value if bare else quoted(value)
         if numeric and not is_number:
-            shown += ", no number"
+            shown += ", not a number"
         reason = f"{which}`{self._subject(nodes, nearest[0].place)}` is {shown}, {wanted(test)}"
         if but := self.nearness.difference(test, nodes, nearest[0]):
             reason += f" ({but})"
@@ -177,13 +178,13 @@ class Reasons:
     # Pieces.
 
     def _firsts(self, condition: First, contexts: NodeSet) -> NodeSet:
-        """The nodes that are the first of the path for one of the contexts."""
+        """The nodes that are the first of the path for some context."""
         found = self.truth.firsts(condition, contexts)
         places = np.unique(found[found != NOTHING]).astype(np.int32)
         return NodeSet(kind_of(condition.steps[-1].test), places)
 
     def _path_draft(self, text: str, steps: tuple[Draft, ...]) -> Draft:
-        """A path inside a predicate as one finding; a path of one step needs no parts of its own."""
+        """A path inside a predicate as one finding; a path of one step needs no parts."""
         last = steps[-1]
         if len(steps) > 1:
             spots = last.spots if last.holds else ()
@@ -216,7 +217,7 @@ class Reasons:
 
 
 def _evidence(proof: Draft) -> tuple[tuple[Spot, ...], int]:
-    """The nodes that a proof ends with, and how many they are."""
+    """The nodes that a proof ends with, and their number."""
     while not proof.spots and proof.parts:
         proof = proof.parts[-1]
     return proof.spots, proof.count

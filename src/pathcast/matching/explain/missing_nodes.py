@@ -1,8 +1,8 @@
-"""Absence: what to say of a node that a step asks for and that is not where it should be.
+"""Absence: describes a missing node that a step demands.
 
-Said is what stands there in its place. And if the node stands elsewhere (deeper, or somewhere else in the document), or
-one of nearly that name does (in another namespace, or with other capitals), the first such node is shown: that is what
-people get wrong most.
+The description says what is there instead. If the node is elsewhere (deeper, or in another part of the document), or
+there is one with a similar name (in another namespace, or with other capitals), the first such node is shown: these
+are the most common mistakes.
 """
 
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ _LISTED = 5
 
 
 class Absence:
-    """Finds words for missing nodes of one document."""
+    """Describes missing nodes of one document."""
 
     def __init__(self, nodes: DocumentNodes, spelling: Spelling) -> None:
         self.nodes = nodes
@@ -38,11 +38,11 @@ class Absence:
         spots = tuple(spot(self.nodes, contexts, place) for place in range(min(len(contexts), SHOWN)))
         return Draft("step", text, False, spots, len(contexts), self._at(node, contexts), elsewhere)
 
-    # What stands there.
+    # What is there instead.
 
     def _at_document(self, node: Node) -> str:
         if not node.is_element and node.axis == "/":
-            return f"the document node has no {'text' if node.is_text else 'attributes'}, only its elements have"
+            return f"the document node has no {'text' if node.is_text else 'attributes'}; only elements do"
         if node.axis == "/":
             root = self._label(int(self.nodes.batch.name[0]))
             return f"the root element is `{root}`, wanted `{self.spelling.test(node.test)}`"
@@ -53,7 +53,7 @@ class Absence:
         if node.axis == "//":
             return f"no {self._what(node)} {'below' if node.is_element else 'here or below'}"
         if node.is_text:
-            return "no text directly inside"
+            return "no text of its own"
         batch, at = self.nodes.batch, int(context.at[0])
         if node.is_attribute:
             mine = slice(int(batch.attribute_begin[at]), int(batch.attribute_begin[at + 1]))
@@ -81,23 +81,23 @@ class Absence:
     def _label(self, number: int) -> str:
         return self.spelling.name(self.nodes.batch.name_of(number))
 
-    # What stands elsewhere.
+    # What is elsewhere.
 
     def _near(self, node: Node, contexts: Contexts) -> Iterator[tuple[str, NodeSet]]:
-        """Nodes that come near, the nearest first."""
+        """Similar nodes, the nearest first."""
         if node.is_text or node.test == WILDCARD:
             return
         same = self.nodes.named(node.test)
         if node.axis == "/":
             deeper = same.where(self.nodes.reached("//", contexts, same))
             if len(deeper):
-                yield "one stands deeper", deeper
-        # Not where it is looked for: `//b` below a `b`.
+                yield "found deeper", deeper
+        # Not in the searched place: `//b` below a `b`.
         elsewhere = (
             same if contexts is None or contexts.kind != same.kind else same.where(~np.isin(same.at, contexts.at))
         )
         if len(elsewhere):
-            yield "one stands elsewhere", elsewhere
+            yield "found elsewhere", elsewhere
         wanted = node.test.removeprefix("@")
         column = self.nodes.batch.attribute_name if node.is_attribute else self.nodes.batch.name
         for but, numbers in self._like(wanted):
@@ -107,13 +107,13 @@ class Absence:
                 yield but, there
 
     def _like(self, wanted: str) -> Iterator[tuple[str, list[int]]]:
-        """Names that are nearly the wanted one, by their numbers."""
+        """Names similar to the wanted one, by their numbers."""
         local = local_part(wanted)
         names = [name for name in self.nodes.numbers if name != wanted]
         for name in names:
             if local_part(name) == local:
                 uri = name[1 : -len(local) - 1]
-                yield f"one is in {f'the namespace {uri}' if uri else 'no namespace'}", self.nodes.numbers[name]
+                yield f"found in {f'the namespace {uri}' if uri else 'no namespace'}", self.nodes.numbers[name]
         for name in names:
             if local_part(name).casefold() == local.casefold():
-                yield f"one is spelt `{self.spelling.name(name)}`", self.nodes.numbers[name]
+                yield f"found with the spelling `{self.spelling.name(name)}`", self.nodes.numbers[name]

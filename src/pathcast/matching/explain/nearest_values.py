@@ -1,11 +1,10 @@
-"""Nearness: which values come nearest to passing a test that none passes, which part of them, and what differs.
+"""Nearness: which values come nearest to passing a test that none passes, which part of them, and the difference.
 
-Of numbers the nearest is the one with the smallest difference. A string that is compared as a whole or by its beginning
-is near when it differs in case or spaces only, and otherwise by how far it begins alike. For `contains`, the nearest is
-the text itself in other case or spaces, wherever it stands, and otherwise the longest beginning of it that stands
-somewhere.
+The nearest number is the one with the smallest difference. For a comparison of a whole string or of its beginning, the
+nearest value differs in case or spaces only, and otherwise has the longest common prefix. For `contains`, the nearest
+value contains the text in other case or spaces, and otherwise the longest prefix of the text.
 
-Cost: linear in the text; for `contains` times the logarithm of the length of what is looked for.
+Cost: linear in the text; for `contains`, times the logarithm of the length of the searched text.
 """
 
 import re
@@ -21,16 +20,16 @@ from pathcast.patterns import Compare, StringTest
 from .node_sets import NodeSet
 from .node_values import Find, Span, Values, finding, first_spans
 
-# How much of a value is looked at when beginnings are compared: this, and as much as a few times what is wanted.
+# How much of a value is read to compare beginnings: this, plus a few times the length of the wanted text.
 _LOOKED_AT = 256
-# Spaces may differ inside of texts up to this length; it bounds the work of the search.
+# Spaces may differ inside texts up to this length; it bounds the work of the search.
 _WORDS = 256
-# A beginning of fewer characters, or of less than half of what is wanted, is not worth showing.
+# A prefix of fewer characters, or of less than half of the wanted text, is not worth showing.
 _LEAST = 3
 
 
 class Near(NamedTuple):
-    """One of the nearest: its place in the set, and for `contains` the bytes that come nearest, if some do."""
+    """One of the nearest: its place in the set, and for `contains` the nearest bytes, if any."""
 
     place: int
     span: Span | None = None
@@ -48,7 +47,7 @@ class Nearness:
         """The nodes that come nearest to passing a test that none passes, best first."""
         if isinstance(test, Compare) and test.number is not None:
             number = test.number
-            # What is no number is at no distance: NaN, which sorts last. What is infinite is not at none from itself.
+            # A non-numeric value has distance NaN, which sorts last; infinity minus infinity needs care, too.
             distances = [0.0 if found == number else abs(found - number) for found in self.values.numbers(nodes)]
             return _least(np.array(distances), count)
         if isinstance(test, StringTest) and test.function == "contains":
@@ -75,7 +74,7 @@ class Nearness:
         return found
 
     def difference(self, test: Compare | StringTest, nodes: NodeSet, near: Near) -> str:
-        """`only the case differs`, where that or spaces is all that keeps a value from passing; otherwise empty."""
+        """`only the case differs`, if only case or spaces keep a value from passing; otherwise empty."""
         if isinstance(test, Compare) and (test.number is not None or test.operator != "="):
             return ""
         text, begin, end = self.values.slices(nodes.only(near.place))
@@ -91,7 +90,7 @@ class Nearness:
         return "only case and spaces differ" if spaced.casefold() == sought.casefold() else ""
 
     def _standing(self, wanted: str, nodes: NodeSet) -> Sequence[Span | None]:
-        """For each node where the text stands in it, in other case or spaces, or else the longest beginning of it."""
+        """For each node the position of the text in it, in other case or spaces, or otherwise its longest prefix."""
         text, begin, end = self.values.slices(nodes)
         text = self._folded(text)
         sought = folded(wanted.encode())
@@ -116,7 +115,7 @@ class Nearness:
 
 
 def folded(text: bytes) -> bytes:
-    """Text in lower case, byte by byte in its place: a character stays if its other case has another length."""
+    """Text in lower case, byte by byte in place: a character stays if its other case has another length."""
     if text.isascii():
         return text.lower()
     decoded = text.decode()
@@ -136,7 +135,7 @@ def _searching(pattern: bytes) -> Find:
 
 
 def _least(scores: Floats, count: int) -> list[Near]:
-    """Where the least scores stand, the first of equal ones first."""
+    """The positions of the least scores; of equal ones, the first first."""
     return [Near(int(place)) for place in np.argsort(scores, kind="stable")[:count]]
 
 

@@ -1,7 +1,7 @@
 """Locations: the path, line and column of the few nodes that an explanation shows.
 
-A path has the position of an element among its siblings of the same name where it is not the only one:
-`/news/body[2]/p[3]`. Lines and columns count as those of errors do: from 1, columns in characters.
+A path gives the position of an element among its siblings of the same name if it has any: `/news/body[2]/p[3]`. Lines
+and columns are counted as in errors: from 1, columns in characters.
 
 Cost: one pass over the document for the lines of all nodes together; one sort of its elements for the positions.
 """
@@ -23,7 +23,7 @@ _PIECE = 1 << 20
 
 
 class Locations:
-    """Where the nodes of a document stand."""
+    """The locations of a document's nodes."""
 
     def __init__(self, document: Document, nodes: DocumentNodes, spelling: Spelling) -> None:
         self.document = document
@@ -73,7 +73,7 @@ class Locations:
         return f"text()[{int(np.searchsorted(siblings, at)) + 1}]" if len(siblings) > 1 else "text()"
 
     def _element_path(self, element: int) -> str:
-        """Step by step; of a long path only the beginning and the end, so that its cost is bounded too."""
+        """Step by step; a long path shows only its beginning and end, which bounds the cost, too."""
         batch = self.document.batch
         depth = int(batch.depth[element])
         steps = []

@@ -1,10 +1,10 @@
-"""The nodes of one document as sets: what has a name, what lies below what.
+"""The nodes of one document as sets: nodes by name, and nodes reached by an axis.
 
 A set is one kind of node and ascending indices into the element arrays, so that an axis is a few array operations for
 all nodes at once, and never a walk down the document. The document itself, where every pattern starts, is `None` in
-the place of a set of contexts.
+place of a set of contexts.
 
-Cost: linear in the document for each question (a logarithm more for `//`), whatever its depth.
+Cost: linear in the document per operation (times a logarithm for `//`), whatever its depth.
 """
 
 from dataclasses import dataclass
@@ -37,11 +37,11 @@ class NodeSet:
         return NodeSet(kind, np.array([at], dtype=np.int32))
 
     def where(self, mask: Mask) -> "NodeSet":
-        """The nodes that the mask marks."""
+        """The nodes selected by the mask."""
         return self if mask.all() else NodeSet(self.kind, self.at[mask])
 
     def only(self, index: int) -> "NodeSet":
-        """The one node at a place of the set."""
+        """The set of the one node at an index."""
         return NodeSet(self.kind, self.at[index : index + 1])
 
 
@@ -57,7 +57,7 @@ class DocumentNodes:
         self.ignore_namespaces = ignore_namespaces
 
     def count(self, kind: Kind) -> int:
-        """How many nodes of a kind the document has."""
+        """The number of nodes of a kind."""
         batch = self.batch
         columns = {"element": batch.name, "attribute": batch.attribute_name, "text": batch.text_length}
         return len(columns[kind])
@@ -70,14 +70,14 @@ class DocumentNodes:
 
     @cached_property
     def numbers(self) -> dict[str, list[int]]:
-        """The numbers that stand for each name that occurs, as patterns spell it."""
+        """The numbers of each name that occurs, as patterns spell it."""
         found: dict[str, list[int]] = {}
         for number in np.unique(np.concatenate([self.batch.name, self.batch.attribute_name])).tolist():
             found.setdefault(self.label(number), []).append(number)
         return found
 
     def label(self, number: int) -> str:
-        """The name that a number stands for; its local part when namespaces are ignored."""
+        """The name with a number; its local part if namespaces are ignored."""
         name = self.batch.name_of(number)
         return local_part(name) if self.ignore_namespaces else name
 
@@ -95,7 +95,7 @@ class DocumentNodes:
     # Axes.
 
     def owner(self, nodes: NodeSet) -> Int32s:
-        """The element that each node hangs on: -1 for the root element."""
+        """The element that holds each node: -1 for the root element."""
         batch = self.batch
         if nodes.kind == "element":
             return batch.parent[nodes.at]
@@ -104,7 +104,7 @@ class DocumentNodes:
         return (np.searchsorted(batch.attribute_begin, nodes.at, side="right") - 1).astype(np.int32)
 
     def reached(self, axis: Axis, contexts: Contexts, nodes: NodeSet) -> Mask:
-        """Which of the nodes a step reaches from one of the contexts."""
+        """Which of the nodes a step reaches from some context."""
         owner = self.owner(nodes)
         if contexts is None:
             return owner == -1 if axis == "/" else np.ones(len(nodes), dtype=np.bool_)
@@ -112,7 +112,7 @@ class DocumentNodes:
             return np.zeros(len(nodes), dtype=np.bool_)
         if axis == "/":
             return self._marked(contexts.at)[owner]
-        # An attribute or text node lies below its owner and below the owner's ancestors.
+        # An attribute or text node is below its owner and below the owner's ancestors.
         strict = nodes.kind == "element"
         at = nodes.at if strict else owner
         before = np.searchsorted(contexts.at, at, side="left" if strict else "right")
@@ -139,15 +139,15 @@ class DocumentNodes:
         return batch.attribute_begin[elements], batch.attribute_begin[batch.end[elements]]
 
     def _marked(self, elements: Int32s) -> Mask:
-        """A mask over all elements, with one place more for the document, which is never marked."""
+        """A mask over all elements, with one more place for the document, which is never marked."""
         mask = np.zeros(len(self.batch.name) + 1, dtype=np.bool_)
         mask[elements] = True
         return mask
 
-    # What comes first.
+    # First nodes.
 
     def lowest(self, axis: Axis, nodes: NodeSet, values: Int64s) -> Int64s:
-        """For each element the least value of the nodes that a step reaches from it, `NOTHING` without any."""
+        """For each element the least value of the nodes that a step reaches from it, `NOTHING` if there is none."""
         least = np.full(len(self.batch.name), NOTHING, dtype=np.int64)
         owner = self.owner(nodes)
         if axis == "/":
@@ -155,7 +155,7 @@ class DocumentNodes:
             np.minimum.at(least, owner[below], values[below])
             return least
         np.minimum.at(least, nodes.at if nodes.kind == "element" else owner, values)
-        for level in reversed(self.levels):  # from the deepest: an element takes what its children have
+        for level in reversed(self.levels):  # from the deepest: an element takes the values of its children
             np.minimum.at(least, self.batch.parent[level], least[level])
         if nodes.kind != "element":
             return least
@@ -176,5 +176,5 @@ NOTHING = np.iinfo(np.int64).max
 
 
 def kind_of(test: str) -> Kind:
-    """The kind of node that a test asks for."""
+    """The kind of node that a test selects."""
     return "attribute" if test[0] == "@" else "text" if test == TEXT else "element"

@@ -1,11 +1,11 @@
-"""The values of a document's nodes: which pass a test, and what of a value is shown.
+"""The values of a document's nodes: which pass a test, and which part of a value is shown.
 
-All text of the document is joined once; the string-value of an element is a slice of it. Tests look at slices in
-place, and a search for `contains` goes on where the last one stopped, so that elements nested in each other do not
-make the same text be read again and again.
+All text of the document is joined once; the string-value of an element is a slice of it. Tests read slices in place,
+and a search for `contains` continues where the last one stopped, so that text in nested elements is not read again for
+each of them.
 
-Cost: linear in the text. Only where elements nested in each other hold nothing but one long number is that read once
-for each of them.
+Cost: linear in the text, except that a long number that is the whole content of nested elements is read once for each
+of them.
 """
 
 import re
@@ -25,14 +25,14 @@ VALUE_PRINTED = 60
 LEAD = 20
 
 Span = tuple[int, int]
-"""Where a piece of text begins and ends, in bytes."""
+"""The start and end of a piece of text, in bytes."""
 
 Find = Callable[[bytes, int], Span | None]
-"""Finds the first piece of a text from a place on."""
+"""Finds the first occurrence in a text from a position on."""
 
 _NOT_NUMERIC = re.compile(rb"[^ \t\r\n0-9.eE+-]+")
 _MANY_DIGITS = re.compile(rb"(\.0*)?([0-9]{1000,})")
-# Digits beyond these do not change a number: it is infinite, or they are beyond those of a fraction that count.
+# Further digits do not change a number: it is infinite, or they are beyond the significant ones of a fraction.
 _DIGITS_THAT_COUNT = 400
 _NAN = float("nan")
 _SHORT = 32
@@ -65,7 +65,7 @@ class Values:
         return b"".join(map(batch.attribute_value, range(self.nodes.count("attribute"))))
 
     def slices(self, nodes: NodeSet) -> tuple[bytes, Int64s, Int64s]:
-        """The bytes that hold the values, and where each begins and ends; beginnings never descend."""
+        """The bytes that hold the values, and the start and end of each; starts never descend."""
         if nodes.kind == "attribute":
             return self._attributes, self._attribute_begin[nodes.at], self._attribute_begin[nodes.at + 1]
         if nodes.kind == "text":
@@ -104,7 +104,7 @@ class Values:
 
     @cached_property
     def _not_numeric(self) -> tuple[Int64s, Int64s]:
-        """Where the document's text holds what no number has: beginnings and ends, ascending."""
+        """Where the document's text has characters that no number has: starts and ends, ascending."""
         spans = [found.span() for found in _NOT_NUMERIC.finditer(self._text)]
         begin, end = np.array(spans, dtype=np.int64).reshape(-1, 2).T
         return begin, end
@@ -114,17 +114,17 @@ class Values:
             return np.ones(len(nodes), dtype=np.bool_)
         _, begin, end = self.slices(nodes)
         span_begin, span_end = self._not_numeric
-        # The first span that ends after the value's beginning must begin after its end.
+        # The first span that ends after the value's start must begin after its end.
         after = np.searchsorted(span_end, begin, side="right")
         return np.append(span_begin, np.iinfo(np.int64).max)[after] >= end
 
     def numbers(self, nodes: NodeSet) -> list[float]:
-        """The values as numbers; NaN for one that is none."""
+        """The values as numbers; NaN for a non-numeric value."""
         text, begin, end = self.slices(nodes)
         numbers = [_NAN] * len(nodes)
         for index in np.flatnonzero(self._may_be_numbers(nodes)).tolist():
             where = int(begin[index]), int(end[index])
-            # Short values recur all over a document, long ones in elements around each other.
+            # Short values recur throughout a document, long ones in nested elements.
             key = text[slice(*where)] if where[1] - where[0] < _SHORT else (nodes.kind == "attribute", *where)
             number = self._numbers.get(key)
             if number is None:
@@ -132,10 +132,10 @@ class Values:
             numbers[index] = number
         return numbers
 
-    # Looking.
+    # Showing values.
 
     def value(self, nodes: NodeSet, index: int, span: Span | None = None) -> str:
-        """The value of one of the nodes; of a long one its beginning, or what stands around `span`, and `…`."""
+        """The value of one of the nodes; for a long one its beginning, or the text around `span`, and `…`."""
         text, begin, end = self.slices(nodes.only(index))
         first, last = int(begin[0]), int(end[0])
         lead = ""
@@ -147,14 +147,14 @@ class Values:
         return f"…{cut}" if lead else cut
 
     def span(self, test: Compare | StringTest, node: NodeSet) -> Span | None:
-        """Where in a node's value the text stands that the node must contain."""
+        """The position in a node's value of the text that it must contain."""
         if isinstance(test, Compare) or test.function != "contains":
             return None
         return first_spans(finding(test.text.encode()), *self.slices(node))[0]
 
 
 def finding(wanted: bytes) -> Find:
-    """What finds a text."""
+    """A function that finds a text."""
 
     def find(text: bytes, begin: int) -> Span | None:
         at = text.find(wanted, begin)
@@ -164,7 +164,7 @@ def finding(wanted: bytes) -> Find:
 
 
 def first_spans(find: Find, text: bytes, begin: Int64s, end: Int64s) -> list[Span | None]:
-    """For each value, beginnings ascending, where in the text the first thing stands that is found in it."""
+    """For each value, with ascending starts, the position of the first occurrence in it."""
     spans: list[Span | None] = [None] * len(begin)
     found = (-1, -1)
     for index, (first, last) in enumerate(zip(begin.tolist(), end.tolist(), strict=True)):
@@ -185,6 +185,6 @@ def _number(text: bytes) -> float:
 
 
 def _that_count(run: re.Match[bytes]) -> bytes:
-    """As many digits of a long run as its number needs; zeros that lead count in a fraction, and stay there."""
+    """As many digits of a long run as its number needs; leading zeros count in a fraction, and stay there."""
     digits = run[2] if run[1] else run[2].lstrip(b"0")
     return digits[:_DIGITS_THAT_COUNT] or b"0"

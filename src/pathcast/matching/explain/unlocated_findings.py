@@ -1,7 +1,7 @@
-"""Drafts: findings before the nodes that they show have their lines and paths.
+"""Drafts: findings whose nodes have no lines and paths yet.
 
-Lines are counted for all nodes of an explanation together, in one pass over the document; until then a finding names
-nodes by their indices.
+Lines are counted for all nodes of an explanation together, in one pass over the document; until then a finding refers
+to nodes by index.
 """
 
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from .node_sets import DocumentNodes, Kind, NodeSet
 
 
 class Spot(NamedTuple):
-    """A node of the document, the element that holds it, and its value where that was looked at."""
+    """A node of the document, the element that holds it, and its value if that was tested."""
 
     kind: Kind
     at: int
@@ -31,7 +31,7 @@ def spot(document: DocumentNodes, nodes: NodeSet, place: int, value: str | None 
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A `Finding` to be; see there for what the fields mean."""
+    """A future `Finding`, which documents the fields."""
 
     kind: str
     text: str

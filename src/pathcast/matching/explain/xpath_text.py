@@ -1,7 +1,7 @@
-"""Spelling: names, steps, conditions and values as an explanation writes them.
+"""Spelling: names, steps, conditions and values as an explanation prints them.
 
-Names are written with the prefixes that the subscriptions declare, as `Q{uri}local` where there is none, and by their
-local part where namespaces are ignored.
+Names are printed with the prefixes that the subscriptions declare, as `Q{uri}local` if there is none, and by their
+local part if namespaces are ignored.
 """
 
 from collections.abc import Mapping
@@ -28,7 +28,7 @@ from .node_values import VALUE_PRINTED
 
 
 class Spelling:
-    """How names are written, given the namespaces of the subscriptions."""
+    """Prints names, given the namespaces of the subscriptions."""
 
     def __init__(self, namespaces: Namespaces) -> None:
         self.local = namespaces == "ignore"
@@ -44,7 +44,7 @@ class Spelling:
         return test_text(name) if prefix is None else f"{prefix}:{local}"
 
     def test(self, test: str) -> str:
-        """What a step asks for: `p`, `@id`, `*`, `text()`."""
+        """The test of a step: `p`, `@id`, `*`, `text()`."""
         return "@" + self.name(test[1:]) if test[0] == "@" else self.name(test)
 
     def step(self, node: Node, *, relative: bool = False) -> str:
@@ -53,14 +53,14 @@ class Spelling:
         return axis + self.test(node.test)
 
     def condition(self, condition: Condition) -> str:
-        """A condition as it stands inside a predicate."""
+        """A condition as printed inside a predicate."""
         return condition_text(self._spelt(condition))
 
     def _spelt(self, condition: Condition) -> Condition:
         match condition:
             case Node():
                 test = self.test(condition.test)
-                if "Q{" in test:  # which the printer writes itself
+                if "Q{" in test:  # the printer writes this itself
                     test = condition.test
                 return Node(condition.axis, test, tuple(map(self._spelt, condition.conditions)))
             case Root():
@@ -81,7 +81,7 @@ class Spelling:
 
 
 def wanted(test: Compare | StringTest) -> str:
-    """What a test asks of a value: `wanted 9`, `wanted more than 5`, `does not contain 'x'`."""
+    """What a test demands of a value: `wanted 9`, `wanted more than 5`, `does not contain 'x'`."""
     if isinstance(test, StringTest):
         return f"does not {'contain' if test.function == 'contains' else 'start with'} {quoted(test.text)}"
     literal = quoted(test.string) if test.string is not None else test.text
@@ -90,6 +90,6 @@ def wanted(test: Compare | StringTest) -> str:
 
 
 def quoted(value: str) -> str:
-    """A value between quotes on one line, cut when it is long, nothing in it acting on a terminal."""
+    """A value in quotes on one line, cut if it is long, without control characters."""
     cut = value if len(value) <= VALUE_PRINTED else value[:VALUE_PRINTED] + "…"
     return "'" + "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in cut) + "'"

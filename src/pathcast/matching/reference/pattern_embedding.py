@@ -1,10 +1,10 @@
-"""Embedding: whether a tree pattern holds in a document, read off the definition.
+"""Embedding: whether a tree pattern holds in a document, straight from the definition.
 
 A node of the document is an element, an attribute or a text node; the document itself is the context where everything
-starts. Each condition is one recursive rule. Nothing is shared, ordered or indexed: this is what the fast engines
-are compared with, so it has to be seen to be right.
+starts. Each condition is one recursive rule. Nothing is shared, ordered or indexed: the fast engines are compared with
+this module, so it must be evidently right.
 
-Cost: O(|pattern| · |document|²) at worst, thanks to one memo per demanded node and element.
+Cost: O(|pattern| · |document|²) at worst, thanks to one cached result per demanded node and element.
 """
 
 from collections.abc import Callable, Iterator
@@ -39,9 +39,9 @@ DOCUMENT = Place("document", -1)
 
 
 class Embedding:
-    """One document, asked about patterns.
+    """One document, to be tested against patterns.
 
-    `same_name(a, b)` says whether the document's name number `a` is the pattern's name `b`.
+    `same_name(a, b)` returns whether the document's name number `a` is the pattern's name `b`.
     """
 
     def __init__(self, document: Document, same_name: Callable[[int, str], bool]) -> None:
@@ -89,7 +89,7 @@ class Embedding:
         return min(places, key=self.order, default=None)
 
     def order(self, place: Place) -> tuple[int, int]:
-        """Document order among nodes of one kind, which is all that one step reaches."""
+        """Document order among nodes of one kind; one step reaches only one kind."""
         return (0, place.at)
 
     def reached(self, node: Node, place: Place) -> Iterator[Place]:
@@ -117,7 +117,7 @@ class Embedding:
                 yield element
 
     def holders(self, node: Node, place: Place) -> range:
-        """The elements whose attributes or text a step looks at: `//` means the place itself and all below."""
+        """The elements whose attributes or text a step selects: for `//`, the place itself and all below."""
         if place.kind == "document":
             return self.elements if node.axis == "//" else range(0)
         return range(place.at, int(self.batch.end[place.at]) if node.axis == "//" else place.at + 1)

@@ -1,7 +1,7 @@
 """The reference engine behind the engine contract: every pattern, one by one, on every document.
 
 Cost: as many embeddings as there are distinct patterns, some 10 µs each and up. For tests, small sets, and as the
-yardstick of the other engines.
+standard for the other engines.
 """
 
 from typing import ClassVar, Self

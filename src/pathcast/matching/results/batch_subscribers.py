@@ -1,12 +1,12 @@
-"""Subscribers of whole batches: names as numbers in alphabetical order, written once a document.
+"""Subscribers of whole batches: names as numbers in alphabetical order, each written once per document.
 
-For each entry the distinct subscribers behind its laid-out rows, by the rank of their name. A document's subscribers
-are then the marked ranks of its entries, which come out distinct and in the order of their names.
+Per entry, the distinct subscribers of its laid-out rows, by the rank of their names. A document's subscribers are then
+the marked ranks of its entries, which are distinct and in the order of their names.
 
-Made when subscribers are first asked for, and kept with the rows. A name that is new since then is put in its place,
+The ranks are computed when subscribers are first needed, and kept with the rows. A new name is inserted in its place,
 and the ranks after it move up; entries whose rows have changed are read row by row.
 
-Cost: sorting all names once, 1 µs each; then nothing for a change, and some 10 ns for each known name and row when
+Cost: sorting all names once, 1 µs each; afterwards nothing per change, and some 10 ns per known name and row when
 there are new names.
 """
 
@@ -32,14 +32,14 @@ class NameOrder:
 
     @classmethod
     def of(cls, known: list[str]) -> "NameOrder":
-        """That of all names, given by owner."""
+        """The order of all names, given by owner."""
         order = sorted(range(len(known)), key=known.__getitem__)
         rank = np.empty(len(known), dtype=np.int32)
         rank[order] = np.arange(len(known), dtype=np.int32)
         return cls([known[owner] for owner in order], rank)
 
     def extended(self, fresh: list[str]) -> tuple["NameOrder", Int32s]:
-        """With more names, of the owners that follow; and to which rank each rank has moved."""
+        """The order with more names, of the owners that follow; and the new rank of each old rank."""
         order = sorted(range(len(fresh)), key=fresh.__getitem__)
         places = np.array([bisect_left(self.names, fresh[place]) for place in order], dtype=np.int64)
         known = np.arange(len(self.names))
@@ -59,7 +59,7 @@ class NameOrder:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RankedRows:
-    """The distinct subscribers behind each entry as it was laid out, as ranks in an order of names."""
+    """The distinct subscribers of each entry as laid out, as ranks in an order of names."""
 
     order: NameOrder
     begin: Int64s
@@ -67,7 +67,7 @@ class RankedRows:
 
     @classmethod
     def of(cls, rows: Rows) -> "RankedRows":
-        """Those of the rows, with at least all names that are known now."""
+        """The ranks for some rows, with at least all names that are known now."""
         ranked = rows.ranked
         order = ranked.order if ranked is not None else rows.name_order or NameOrder.of(list(rows.names))
         fresh = rows.names[len(order.names) :]
@@ -89,7 +89,7 @@ class RankedRows:
 
 
 class SubscriberRows:
-    """The subscribers behind each entry at one version, as ranks into `names`, which is sorted."""
+    """The subscribers of each entry at one version, as ranks into `names`, which is sorted."""
 
     def __init__(self, expansion: Expansion) -> None:
         self._expansion = expansion
@@ -97,7 +97,7 @@ class SubscriberRows:
 
     @property
     def names(self) -> list[str]:
-        """Names by rank; some may have no subscription any more. Another list whenever there are others."""
+        """Names by rank; some may have no subscription any more. A new list whenever the names change."""
         return self._ranked.order.names
 
     def of_all(self, offsets: Int64s, entries: Int32s) -> tuple[Int64s, Int32s]:
@@ -123,7 +123,7 @@ class SubscriberRows:
         out: Int32s,
         first: int,
     ) -> int:
-        """Write the ranks of documents from `first` on; the first that did not fit, or the number of documents."""
+        """Write the ranks of documents from `first` on; return the first that did not fit, or their number."""
         ranked, rows = self._ranked, self._expansion.rows
         if self._expansion.are_laid_out(offsets, entries):
             return int(distinct_rows(offsets, entries, ranked.begin, ranked.ranks, marks, out_offsets, out, first))

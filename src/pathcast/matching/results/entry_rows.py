@@ -1,4 +1,4 @@
-"""Rows: the ids and subscribers behind each entry, at every version since they were laid out.
+"""Rows: the ids and subscribers of each entry, at every version since they were laid out.
 
     entry   0      1         2
     begin   0      1         3   4          laid out: compressed rows, from a snapshot or sorted by entry
@@ -6,14 +6,14 @@
                    ✝5                        died at stamp 5
     head    ·      │         └─▶ 44 ──▶ 51            added since, the oldest first
 
-A row is visible at a stamp when it was added by then and had not died. Changes write rows of the next stamp, which no
-reader sees yet, and publish stamp and number of rows by one assignment. So nothing that a reader looks at ever changes
-its meaning, and a view of a version is these two numbers. When added and dead rows have used up the room, all is laid
-out anew, as another `Rows`; views of the old one keep it.
+A row is visible at a stamp if it was added by then and had not died. Changes write rows of the next stamp, which no
+reader sees yet, and publish the stamp and the number of rows by one assignment. Data that a reader sees therefore never
+changes its meaning, and a view of a version is these two numbers. When added and dead rows have used up the space, all
+rows are laid out again, as another `Rows`; views of the old one keep it.
 
-Invariant: one thread writes at a time; any number read meanwhile, without a lock. What is written for a stamp is
-complete before the stamp is published, and what is not yet published is not read, or makes no difference.
-Cost: adding and removing a row takes some 1 µs, the latter by bisection among the entry's laid-out rows; laying out
+Invariant: one thread writes at a time; any number of threads read meanwhile, without a lock. Data for a stamp is
+complete before the stamp is published; unpublished data is not read, or makes no difference.
+Cost: adding or removing a row takes some 1 µs, the latter by bisection among the entry's laid-out rows; laying out
 1 million rows takes some 20 ms, after a quarter as many changes.
 """
 
@@ -38,7 +38,7 @@ _NO_BITS: Final = np.zeros(0, dtype=np.uint8)
 
 
 class Rows:
-    """Laid-out rows, and what has come and gone since."""
+    """Laid-out rows, and the rows added and removed since."""
 
     def __init__(self, begin: Int64s, ids: Int32s, owners: Int32s, names: Texts, version: int, tuning: Tuning) -> None:
         self.begin = begin
@@ -46,26 +46,26 @@ class Rows:
         self.owners = owners
         self.names = names
         self.tuning = tuning
-        self.table: PatternTable | None = None  # whose entries they are
+        self.table: PatternTable | None = None  # the table of their entries
         self.entry_count = len(begin) - 1
-        self.ascending = bool(np.all(ids[1:] > ids[:-1]))  # from entry to entry: then no sorting is needed
+        self.ascending = bool(np.all(ids[1:] > ids[:-1]))  # across entries: then no sorting is needed
         self.single = len(ids) == self.entry_count and bool(np.all(begin == np.arange(len(begin))))
-        self.largest = int(ids.max(initial=0))  # of all ids, and of those that were added since
+        self.largest = int(ids.max(initial=0))  # of all ids, and of those added since
         self.first = version  # the version of stamp 0
-        self.published = 0, 0  # the last stamp that is complete, and how many rows were added by then
-        self.head = self.tail = self.added = self.died = self.live = _NOTHING  # made by the first change
+        self.published = 0, 0  # the last complete stamp, and the number of rows added by then
+        self.head = self.tail = self.added = self.died = self.live = _NOTHING  # allocated by the first change
         self.touched = _NO_BITS
-        # As kernels take them.
+        # In the form that kernels read.
         self.laid_ids, self.laid_owners = (EntryValues(begin, values, self.single) for values in (ids, owners))
         self.changes = RowChanges(self.touched, self.head, self.added, self.died)
-        # Of `batch_subscribers.py`, once somebody asks; the order may come from the rows that these follow.
+        # Of `batch_subscribers.py`, on first use; the order may be inherited from the previous rows.
         self.ranked: RankedRows | None = None
         self.name_order: NameOrder | None = None
         self._room = tuning.changed_rows + len(ids) // 4
         self._stamp = 0
         self._count = 0
         self._dead = 0
-        self._row_of: dict[int, int] = {}  # of the ids that were added since and live
+        self._row_of: dict[int, int] = {}  # of the live ids added since
 
     @classmethod
     def laid_out(
@@ -79,7 +79,7 @@ class Rows:
         version: int,
         tuning: Tuning,
     ) -> "Rows":
-        """From the subscriptions' columns, in an order by id; entry -1 is gone. `counts`: of rows and of entries."""
+        """From the subscriptions' columns, ordered by id; entry -1 is gone. `counts`: of rows and of entries."""
         row_count, entry_count = counts
         begin = np.zeros(entry_count + 1, dtype=np.int64)
         row_ids, row_owners = np.empty(row_count, dtype=np.int32), np.empty(row_count, dtype=np.int32)
@@ -90,18 +90,18 @@ class Rows:
 
     @property
     def version(self) -> int:
-        """The version of the subscriptions that these rows have come to."""
+        """The current version of the subscriptions in these rows."""
         return self.first + self.published[0]
 
     @property
     def bytes(self) -> int:
-        """The memory of the rows, as far as they are used."""
+        """The memory of the used rows."""
         laid_out = self.begin.nbytes + self.ids.nbytes + self.owners.nbytes
         changes = (self.head, self.tail, self.died, self.live, self.touched)
         return laid_out + sum(column.nbytes for column in changes) + 4 * CELLS * self._count
 
     def live_counts(self, entry_count: int) -> Int32s:
-        """How many subscriptions each entry has now."""
+        """The current number of subscriptions per entry."""
         counts = np.zeros(entry_count, dtype=np.int32)
         if self._stamp:
             known = self.live[:entry_count]
@@ -119,14 +119,14 @@ class Rows:
         used = self.live[entries[counted]] > 0
         return [*entries[counted][~used].tolist(), *entries[~counted].tolist()]
 
-    # Changes. They show when `publish` is called, and must not fail half-way: `has_room` is asked before.
+    # Changes. They become visible on `publish`, and must not fail half-way: call `has_room` before.
 
     def has_room(self, added: int, died: int, entry_count: int) -> bool:
-        """Whether so many rows more can be added and die, with so many entries in the table; else lay out anew."""
+        """Whether `added` rows can be added and `died` rows die, with this many entries; otherwise, lay out again."""
         return self._count + self._dead + added + died <= self._room and entry_count <= self.entry_count + self._room
 
     def open(self) -> None:
-        """Make what changes need. (All zero, so that untouched pages cost nothing.)"""
+        """Allocate the arrays for changes. (All zero, so that untouched pages cost nothing.)"""
         if self.touched is not _NO_BITS:
             return
         entry_count = self.entry_count
@@ -144,7 +144,7 @@ class Rows:
         self.changes = RowChanges(touched, head, added, died)
 
     def add(self, entry: int, id: int, owner: int) -> int:
-        """Add a row; how many the entry had before."""
+        """Add a row; return how many the entry had before."""
         row, added = self._count, self._added
         added[CELLS * row + ID], added[CELLS * row + OWNER] = id, owner
         last = self._tail[entry]
@@ -168,7 +168,7 @@ class Rows:
         self.largest = max(self.largest, int(ids.max(initial=0)))
 
     def remove(self, entry: int, id: int) -> int:
-        """Let the row of an id die, which must be there; how many the entry has left."""
+        """Mark the row of an existing id as dead; return how many the entry has left."""
         row = self._row_of.pop(id, -1)
         if row >= 0:
             self._died[len(self.ids) + row] = self._stamp + 1
@@ -181,6 +181,6 @@ class Rows:
         return left
 
     def publish(self) -> None:
-        """Show what was changed."""
+        """Make the changes visible."""
         self._stamp += 1
         self.published = self._stamp, self._count

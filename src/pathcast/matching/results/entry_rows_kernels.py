@@ -1,14 +1,13 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
-"""Rows that come and go: laying them out by entry, adding to them, and writing out those that a version sees.
+"""Rows that are added and removed: laying them out by entry, adding to them, and writing those visible to a version.
 
-A row that was added is three numbers side by side: the link to the next row of the same entry (its number plus 1; 0
-where there is none), its id and its owner. `head` links to an entry's first row, `tail` to its last. A view knows how
-many rows there were when it was made: links that lead beyond these are not followed, so that nothing is read that may
-be half written.
+An added row is three adjacent numbers: the link to the next row of the same entry (its number plus 1; 0 for none), its
+id and its owner. `head` links to an entry's first row, `tail` to its last. A view knows the number of rows at its
+creation: it does not follow links beyond that, so that it reads nothing that may be half written.
 
-`died` has the stamp at which a row died, 0 for one that lives: first the rows that were laid out, then those that were
-added. `touched` has a bit for each entry that anything has happened to since its rows were laid out: they are few, and
-what is known of all others by a bit needs no look at the larger arrays.
+`died` has the stamp at which a row died, 0 for a live row: first the laid-out rows, then the added ones. `touched` has
+a bit for each entry whose rows have changed since they were laid out: these are few, and for all others the bit makes a
+look at the larger arrays unnecessary.
 """
 
 from typing import NamedTuple
@@ -24,7 +23,7 @@ NEXT, ID, OWNER, CELLS = 0, 1, 2, 3
 
 
 class EntryValues(NamedTuple):
-    """The ids or owners of the rows that were laid out, `begin[e] : begin[e + 1]` those of entry `e`.
+    """The ids or owners of the laid-out rows, `begin[e] : begin[e + 1]` those of entry `e`.
 
     `single`: each entry has one row.
     """
@@ -35,7 +34,7 @@ class EntryValues(NamedTuple):
 
 
 class EntryRanks(NamedTuple):
-    """The distinct ranks behind each entry's laid-out rows, `begin[e] : begin[e + 1]`; and the rank of each owner."""
+    """The distinct ranks of each entry's laid-out rows, `begin[e] : begin[e + 1]`; and the rank of each owner."""
 
     begin: Int64s
     ranks: Int32s
@@ -43,7 +42,7 @@ class EntryRanks(NamedTuple):
 
 
 class RowChanges(NamedTuple):
-    """What has happened to rows since they were laid out: entries touched, rows added, and when rows died."""
+    """The changes of rows since they were laid out: entries touched, rows added, and when rows died."""
 
     touched: UInt8s
     head: Int32s
@@ -53,16 +52,16 @@ class RowChanges(NamedTuple):
 
 @kernel("void(ro_i8[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], i8[::1], i4[::1], i4[::1])")
 def lay_out(order, ids, entries, owners, begin, out_ids, out_owners):
-    """Put subscriptions, taken in this order, beside those of the same entry; those with entry -1 are gone.
+    """Group subscriptions, taken in this order, by entry; those with entry -1 are gone.
 
-    `begin` is all zero and gets the edges: the rows of entry `e` are `begin[e] : begin[e + 1]`.
+    `begin` is all zero and receives the bounds: the rows of entry `e` are `begin[e] : begin[e + 1]`.
     """
     for index in range(len(entries)):
         if entries[index] >= 0:
             begin[entries[index] + 1] += 1
     for entry in range(1, len(begin)):
         begin[entry] += begin[entry - 1]
-    # Each edge moves on to the next one while its entry fills up ...
+    # Each bound advances to the next while its entry fills up ...
     for index in range(len(order)):
         slot = order[index]
         entry = entries[slot]
@@ -96,7 +95,7 @@ def append_rows(entries, ids, owners, first, rows, head, tail, touched, live):
 
 @part
 def lives(died, row, stamp):
-    """Whether a row was still there at a stamp. (0, never, becomes the largest of all numbers.)"""
+    """Whether a row was live at a stamp. (0, never, becomes the largest of all numbers.)"""
     return np.uint32(died[row] - 1) >= np.uint32(stamp)
 
 
@@ -124,14 +123,14 @@ def sort_few(values, count):
 
 @part
 def is_touched(touched, entry):
-    """Whether anything has happened to an entry's rows, or it is newer than all that were laid out."""
+    """Whether an entry's rows have changed, or the entry is newer than all that were laid out."""
     word = entry >> 3
     return word < len(touched) and touched[word] >> (entry & 7) & 1 != 0
 
 
 @rare
 def merge_sorted(out, start, end, added, more):
-    """Put the first `more` values of `added` into the ascending values from `start` to `end`, which grow by as many."""
+    """Merge the first `more` values of `added` into the ascending values from `start` to `end`, which move up."""
     sort_few(added, more)
     left, right, place = end - 1, more - 1, end + more - 1
     while right >= 0:
@@ -157,12 +156,12 @@ def visible_rows(
     room: Writable[Int32s],
     first: int,
 ) -> int:
-    """The values of the rows behind each document's entries that are visible at a stamp, from document `first` on.
+    """The values of the rows of each document's entries that are visible at a stamp, from document `first` on.
 
-    `published` is the stamp, and how many rows were added by then; `cell` says where an added row has its value. With
-    `room`, for all added rows, these are sorted and merged into the laid-out ones, which must ascend; with none, values
-    come in any order. Gives the first document whose values do not fit into `out`, or the number of documents. Entries
-    that are newer than the rows have no rows.
+    `published` is the stamp, and the number of rows added by then; `cell` selects the value of an added row. With
+    `room` for all added rows, these are sorted and merged into the laid-out ones, which must ascend; without, values
+    come in any order. Returns the first document whose values do not fit into `out`, or the number of documents.
+    Entries that are newer than the rows have no rows.
     """
     begin, values, single = rows
     added, died = changes.added, changes.died
@@ -213,7 +212,7 @@ def visible_rows(
 
 @kernel(late=True)
 def count_visible_rows(entries: Int32s, rows: EntryValues, changes: RowChanges, published: tuple[int, int]) -> int:
-    """How many rows behind these entries are visible at a stamp; `published`: that, and how many were added by then."""
+    """Count the rows of these entries that are visible at a stamp; `published`: stamp, and rows added by then."""
     begin, died = rows.begin, changes.died
     stamp, count = published
     total = 0
@@ -249,9 +248,9 @@ def distinct_visible_rows(
 ) -> int:
     """For each document from `first` on the distinct ranks of the owners that are visible at a stamp, ascending.
 
-    `published` is the stamp, and how many rows were added by then. Of entries that nothing has happened to, the ranks
-    are known; of the others each row's owner is looked at. `marks` is all zero. Gives the first document whose ranks do
-    not fit any more, or the number of documents.
+    `published` is the stamp, and the number of rows added by then. The ranks of unchanged entries are known; for the
+    others each row's owner is read. `marks` is all zero. Returns the first document whose ranks do not fit, or the
+    number of documents.
     """
     begin, values, added, died = owners.begin, owners.values, changes.added, changes.died
     stamp, count = published
@@ -291,9 +290,9 @@ def distinct_visible_rows(
 
 @kernel("void(ro_i4[::1], ro_i4[::1], int64, int64, i4[::1])", late=True)
 def index_ids(ids, entries, first, shift, cells):
-    """Enter the subscriptions from slot `first` on that are not gone: a cell holds a slot plus 1.
+    """Insert the live subscriptions from slot `first` on: a cell holds a slot plus 1.
 
-    A cell whose subscription has the same id is taken over: that one is gone.
+    A cell with the same id is overwritten: its subscription is gone.
     """
     mask = slot_mask(cells)
     for slot in range(first, len(ids)):

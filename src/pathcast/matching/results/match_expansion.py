@@ -1,14 +1,13 @@
-"""Expansion: from the patterns that match to the ids and subscribers that get told.
+"""Expansion: from matching patterns to the ids and subscribers to notify.
 
-The ids behind each pattern lie together (`entry_rows.py`). A thousand equal subscriptions cost the engine one entry;
-their ids are written only if somebody asks for ids.
+The ids of each pattern are stored together (`entry_rows.py`). A thousand equal subscriptions cost the engine one entry;
+their ids are written only if the caller asks for ids.
 
-An expansion is a view of the rows at one version, and means the same for good, whatever is added and removed later.
-Entries that the table got after that version expand to nothing.
+An expansion is a view of the rows at one version, and keeps its meaning whatever is added and removed later. Entries
+added to the table after that version expand to nothing.
 
-Cost: none to make; expanding writes what it returns and puts it in order, some 5 ns an id, where the rows of one entry
-after the other do not ascend by themselves. Where rows have changed since they were laid out, each entry costs one more
-memory access.
+Cost: none to create; expanding writes the result and sorts it, some 5 ns per id, unless the rows of consecutive entries
+ascend already. If rows have changed since they were laid out, each entry costs one more memory access.
 """
 
 import threading
@@ -23,13 +22,13 @@ from .match_expansion_kernels import measure_rows, order_ids, pick, write_rows
 
 _NONE = np.empty(0, dtype=np.int32)
 
-# Ids are put in order by marking them, unless a document has fewer than `Tuning.marked_ids`, or there are more than 64
-# numbers to mark for each id there is (and some): then by sorting.
+# Ids are sorted by marking them, unless a document has fewer than `Tuning.marked_ids`, or there are more than 64
+# numbers to mark per existing id (and some): then by sorting.
 _SPARSE = 1 << 12
 
 
 class _Marks(threading.local):
-    """A bit for each id, and one for each 64 of them, none set; a set for each thread."""
+    """One bit per id, and one per 64 of them, none set; one set per thread."""
 
     def __init__(self) -> None:
         self.marks = self.summary = np.zeros(0, dtype=np.uint64)
@@ -47,7 +46,7 @@ _MARKS = _Marks()
 
 
 class Expansion:
-    """Ids and subscribers behind each pattern entry, at one version of the subscriptions."""
+    """Ids and subscribers of each pattern entry, at one version of the subscriptions."""
 
     __slots__ = ("added", "rows", "stamp")
 
@@ -57,7 +56,7 @@ class Expansion:
 
     @property
     def version(self) -> int:
-        """The version of the subscriptions that this is."""
+        """The version of the subscriptions."""
         return self.rows.first + self.stamp
 
     @property
@@ -66,7 +65,7 @@ class Expansion:
         return self.ids_of(np.arange(max(self.rows.entry_count, len(self.rows.head)), dtype=np.int32))
 
     def count(self, entries: Int32s) -> int:
-        """How many subscriptions stand behind these entries, which ascend."""
+        """The number of subscriptions of these entries, which ascend."""
         laid_out = self._is_laid_out(entries)
         if laid_out and self.rows.single:
             return len(entries)
@@ -115,18 +114,18 @@ class Expansion:
         return sorted(self.rows.names[owner] for owner in owners[owners >= 0].tolist())
 
     def _is_laid_out(self, entries: Int32s) -> bool:
-        """Whether a document with these entries sees rows as they were laid out: none changed, no entry is newer."""
+        """Whether a document with these entries sees rows as laid out: none changed, no entry is newer."""
         return not self.stamp and (not len(entries) or entries.item(-1) < self.rows.entry_count)
 
     def are_laid_out(self, offsets: Int64s, entries: Int32s) -> bool:
-        """Whether all documents do."""
+        """Whether all documents see rows as laid out."""
         if self.stamp or not len(entries):
             return not self.stamp
-        # Entries ascend in a document, so its last one tells; where it has none, that of another document is looked at.
+        # Entries ascend in a document, so checking its last one suffices; without entries, that of another is checked.
         return bool(entries[offsets[1:] - 1].max() < self.rows.entry_count)
 
     def _values_of(self, entries: Int32s, cell: int) -> Int32s:
-        """The ids or owners behind the entries of one document."""
+        """The ids or owners of the entries of one document."""
         rows = self.rows
         values = rows.ids if cell == ID else rows.owners
         laid_out = self._is_laid_out(entries)

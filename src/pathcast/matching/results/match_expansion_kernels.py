@@ -1,5 +1,5 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
-"""Writing out the rows behind entries: ids or subscribers of whole batches."""
+"""Writing the rows of entries: ids or subscribers of whole batches."""
 
 from typing import NamedTuple
 
@@ -19,7 +19,7 @@ class DocumentEntries(NamedTuple):
 
 @kernel("int64(ro_i8[::1], ro_i4[::1], ro_i8[::1], i8[::1])")
 def measure_rows(offsets, entries, begin, out_offsets):
-    """Where each document's rows will lie; how many there are in all."""
+    """Compute the offsets of each document's rows; return their total number."""
     total = 0
     for document in range(len(offsets) - 1):
         for index in range(offsets[document], offsets[document + 1]):
@@ -44,7 +44,7 @@ def write_rows(entries, begin, values, out):
 def distinct_rows(offsets, entries, begin, values, marks, out_offsets, out, first):
     """For each document from `first` on the distinct values of its entries' rows, ascending; `marks` is all zero.
 
-    Gives the first document whose values do not fit any more, or their number.
+    Returns the first document whose values do not fit, or the number of documents.
     """
     written = out_offsets[first]
     for document in range(first, len(offsets) - 1):
@@ -63,7 +63,7 @@ def distinct_rows(offsets, entries, begin, values, marks, out_offsets, out, firs
 
 @kernel("void(ro_i8[::1], ro_i4[::1], ro_i8[::1], ro_i4[::1], ro_b1[::1], u8[::1], u8[::1], i8[::1], i4[::1])")
 def merge_entries(offsets, entries, more_offsets, more, holding, marks, summary, out_offsets, out):
-    """Each document's entries and those of `more` that hold, ascending; `out` has room for all and 8 besides."""
+    """Each document's entries and those of `more` that hold, ascending; `out` has room for all and 8 more."""
     written = np.int64(0)
     for document in range(len(offsets) - 1):
         for index in range(offsets[document], offsets[document + 1]):
@@ -96,7 +96,7 @@ def merge_joined(
 ) -> None:
     """Each document's entries of `paths`, `joined` and `twigs`, and those of `candidates` that hold, ascending.
 
-    `out` has room for all and 8 besides.
+    `out` has room for all and 8 more.
     """
     written = np.int64(0)
     for document in range(len(paths.offsets) - 1):
@@ -119,7 +119,7 @@ def pick(places, values, out):
 
 @kernel("void(ro_i8[::1], ro_i4[::1], u8[::1], u8[::1], i4[::1])", late=True)
 def order_ids(offsets, ids, marks, summary, out):
-    """Each document's ids, which are distinct, ascending; marks are all zero, `out` has room for all and 8 besides."""
+    """Each document's ids, which are distinct, ascending; marks are all zero, `out` has room for all and 8 more."""
     for document in range(len(offsets) - 1):
         for index in range(offsets[document], offsets[document + 1]):
             mark_with_summary(marks, summary, ids[index])

@@ -1,4 +1,4 @@
-"""Matches: what one document matched, written out only as far as it is asked for."""
+"""Matches: the result for one document, computed on demand."""
 
 from collections.abc import Iterator
 

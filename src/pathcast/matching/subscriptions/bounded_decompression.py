@@ -1,11 +1,11 @@
-"""Compressed files of subscriptions, within bounds: what a small file unpacks to stays small.
+"""Compressed files of subscriptions, within bounds: a small file cannot unpack to a huge one.
 
-A file of subscriptions compresses to a fifth or a tenth; one that was made to cost, to a thousandth, and two bytes of
-it can be a subscription, which takes 4 µs and 250 bytes. So a file may unpack to `AMPLIFICATION` times its size, or to
-`FLOOR` bytes if that is more. The bound is checked while gzip unpacks,
-and for Parquet by what its metadata declares, before any column is read: bytes of pages, and 8 for each row.
+A file of subscriptions compresses to a fifth or a tenth; a malicious one to a thousandth, and two bytes of it can be a
+subscription, which takes 4 µs and 250 bytes. A file may therefore unpack to `AMPLIFICATION` times its size, or to
+`FLOOR` bytes if that is more. The bound is checked while gzip unpacks, and for Parquet by the sizes that its metadata
+declares, before any column is read: bytes of pages, and 8 per row.
 
-Invariant: at most one piece more than the bound is ever held.
+Invariant: memory never holds more than one piece beyond the bound.
 """
 
 import gzip
@@ -26,14 +26,14 @@ _ROW = 8  # bytes: a row refers at least to its expression
 
 
 class Bound:
-    """How much a file may unpack to; `amplification` is a caller's, or the default."""
+    """How much a file may unpack to; `amplification` is the caller's, or the default."""
 
     def __init__(self, file: Path, size: int, amplification: int) -> None:
         self._file, self._amplification = file, amplification
         self.bytes = max(FLOOR, amplification * size)
 
     def check(self, size: int) -> None:
-        """`LimitError` when a file unpacks to more than it may."""
+        """`LimitError` if a file unpacks to more than its bound."""
         if size > self.bytes:
             raise LimitError(
                 f"{self._file} unpacks to more than {self.bytes:,} bytes; at most {self._amplification} times its size "
@@ -42,7 +42,7 @@ class Bound:
 
 
 def unpacked(data: bytes, bound: Bound) -> bytes:
-    """The content of a gzip file; `OSError`, `EOFError` or `zlib.error` when it is none."""
+    """The content of a gzip file; `OSError`, `EOFError` or `zlib.error` if it is not one."""
     pieces = []
     size = 0
     with gzip.GzipFile(fileobj=io.BytesIO(data)) as packed:
@@ -54,13 +54,13 @@ def unpacked(data: bytes, bound: Bound) -> bytes:
 
 
 def check_parquet(metadata: "FileMetaData", bound: Bound) -> None:
-    """`LimitError` for a Parquet file that declares more bytes or rows than it may have."""
+    """`LimitError` for a Parquet file that declares more bytes or rows than allowed."""
     groups = map(metadata.row_group, range(metadata.num_row_groups))
     bound.check(_ROW * metadata.num_rows + sum(group.total_byte_size for group in groups))
 
 
 def is_text_kind(kind: "DataType") -> bool:
-    """Whether a column of this kind holds texts, or nothing."""
+    """Whether a column of this kind holds texts, or only nulls."""
     from pyarrow import types
 
     if types.is_dictionary(kind):

@@ -1,10 +1,10 @@
-"""Expensive subscriptions: which ones take most of the time that an engine spends on trying patterns.
+"""Expensive subscriptions: those that take most of the time that an engine spends on trying patterns.
 
-An engine that is `Costed` counts, for each pattern that it tries on documents, how often it does so and about how many
-bytes of values it reads. Work that patterns share counts for the first of them. Patterns that are found by look-ups
-alone are never tried and cost next to nothing.
+A `Costed` engine counts, for each pattern that it tries on documents, how often it does so and about how many bytes of
+values it reads. Shared work counts for the first pattern that needs it. Patterns found by look-ups alone are never
+tried and cost next to nothing.
 
-Cost: one pass over the patterns that were tried, when somebody asks.
+Cost: one pass over the patterns that were tried, on demand.
 """
 
 from typing import Any, NamedTuple
@@ -22,7 +22,7 @@ _BYTES_PER_TRY = 128
 
 
 class Cost(NamedTuple):
-    """What a pattern has cost: the documents it was tried on, and its share of all work of this kind."""
+    """The cost of a pattern: the documents it was tried on, and its share of all work of this kind."""
 
     entry: int
     tries: int
@@ -54,7 +54,7 @@ def most_expensive(engine: Engine, expansion: Expansion) -> list[dict[str, Any]]
 
 
 def cost_of(engine: Engine, expansion: Expansion, id: int) -> Cost | None:
-    """What the pattern of a subscription has cost; None for one that was never tried."""
+    """The cost of a subscription's pattern; None for one that was never tried."""
     costs = _costs(engine, expansion)
     if not costs:
         return None
@@ -65,7 +65,7 @@ def cost_of(engine: Engine, expansion: Expansion, id: int) -> Cost | None:
 
 
 def _costs(engine: Engine, expansion: Expansion) -> list[Cost]:
-    """What all patterns that were tried have cost, the most expensive first."""
+    """The costs of all patterns that were tried, the most expensive first."""
     if not isinstance(engine, Costed) or engine.table is not expansion.rows.table:  # the engine is about to change
         return []
     entries, tries, read = engine.costs()

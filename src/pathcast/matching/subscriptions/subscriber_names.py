@@ -1,7 +1,7 @@
 """Owners: the subscribers' names, and the numbers that stand for them.
 
-A number means the same name until names without subscriptions are dropped, which makes another list of names: whoever
-holds the old one goes on with the old numbers.
+A number keeps its name until names without subscriptions are dropped, which creates another list of names; holders of
+the old list continue with the old numbers.
 """
 
 import numpy as np
@@ -13,14 +13,14 @@ NOBODY = -1
 
 
 class Owners:
-    """A list of names that grows, and the way back."""
+    """A growing list of names, with the number of each."""
 
     def __init__(self, names: Texts | None = None) -> None:
         self.names = Texts() if names is None else names
-        self._numbers: dict[str, int] | None = {} if names is None else None  # those of a snapshot when they are needed
+        self._numbers: dict[str, int] | None = {} if names is None else None  # a snapshot is indexed on demand
 
     def number(self, name: str | None) -> int:
-        """The number of a name, given now if it has none; NOBODY for None."""
+        """The number of a name, assigned now if it has none; NOBODY for None."""
         if name is None:
             return NOBODY
         if self._numbers is None:
@@ -35,7 +35,7 @@ class Owners:
         return None if owner == NOBODY else self.names[owner]
 
     def drop_unused(self, owners: Int32s, at_least: int) -> Int32s | None:
-        """Forget all names but those of these owners, if most are unused; the new number of each old one.
+        """Drop all names except those of these owners, if most are unused; return the new number of each old one.
 
         Fewer names than `at_least` are all kept.
         """

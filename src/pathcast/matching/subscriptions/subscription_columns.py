@@ -1,12 +1,12 @@
-"""Columns: the subscriptions in the order in which they were added, and where each is found by its id.
+"""Columns: the subscriptions in the order in which they were added, and an index by id.
 
 A subscription is a slot: its id, its entry (-1 once it is gone) and the number of its subscriber, 12 bytes. Its text is
-kept only where it is not the entry's own.
+stored only if it differs from the entry's.
 
-While ids ascend they are found by bisection; from the first that does not on by a hash table of slots. A slot that is
-gone stays until half of them are; then the gaps are closed.
+While ids ascend they are found by bisection; after the first that does not, by a hash table of slots. A removed slot
+stays until half of the slots are removed; then the gaps are closed.
 
-Cost: some 1 µs to add, find or remove; closing gaps some 10 ns a slot, without a Python loop.
+Cost: some 1 µs to add, find or remove; closing gaps takes some 10 ns per slot, without a Python loop.
 """
 
 from array import array
@@ -32,10 +32,10 @@ class Columns:
         self.ids = array("i")
         self.entries = array("i")
         self.owners = array("i")
-        self.count = 0  # of those that are not gone
+        self.count = 0  # of live subscriptions
         self.ascending = True
-        self._texts: dict[int, str | None] = {}  # by id; None: the entry's own, whatever the snapshot has
-        self._packed: tuple[Int32s, Int64s, Texts] | None = None  # slots, ascending, with their places in the texts
+        self._texts: dict[int, str | None] = {}  # by id; None: the entry's text, whatever the snapshot has
+        self._packed: tuple[Int32s, Int64s, Texts] | None = None  # slots, ascending, with their indices in the texts
         self._cells = np.zeros(0, dtype=np.int32).data
         self._shift = 0
 
@@ -59,7 +59,7 @@ class Columns:
                 self._cells[self._place(id)] = slot + 1
 
     def extend(self, ids: Int32s, entries: Int32s, owners: Int32s, texts: dict[int, str]) -> None:
-        """Add subscriptions; `texts` by their place among them."""
+        """Add subscriptions; `texts` by their index among them."""
         first = len(self.ids)
         self.ids.frombytes(ids.tobytes())
         self.entries.frombytes(entries.tobytes())
@@ -73,7 +73,7 @@ class Columns:
             self._index(0)
 
     def remove(self, slot: int) -> None:
-        """Take a subscription away."""
+        """Remove a subscription."""
         self.entries[slot] = GONE
         self._texts.pop(self.ids[slot], None)
         self.count -= 1
@@ -81,7 +81,7 @@ class Columns:
             self._close_gaps()
 
     def replace(self, slot: int, entry: int, text: str | None) -> None:
-        """Give a subscription another entry and text."""
+        """Change the entry and text of a subscription."""
         self.entries[slot] = entry
         if text is not None or self._packed is not None:
             self._texts[self.ids[slot]] = text
@@ -89,13 +89,13 @@ class Columns:
             self._texts.pop(self.ids[slot], None)
 
     def renumber_owners(self, numbers: Int32s) -> None:
-        """Put `numbers[owner]` in place of each owner."""
+        """Replace each owner by `numbers[owner]`."""
         owners = np.array(self.owners, dtype=np.int32)
         owners[owners >= 0] = numbers[owners[owners >= 0]]
         self.owners = _column(owners)
 
     def renumber_entries(self, numbers: Int32s) -> None:
-        """Put `numbers[entry]` in place of each entry."""
+        """Replace each entry by `numbers[entry]`."""
         entries = np.array(self.entries, dtype=np.int32)
         entries[entries >= 0] = numbers[entries[entries >= 0]]
         self.entries = _column(entries)
@@ -113,20 +113,20 @@ class Columns:
         return slot if slot >= 0 and self.entries[slot] != GONE else -1
 
     def slot(self, id: int) -> int:
-        """The slot of an id; `KeyError` when there is none."""
+        """The slot of an id; `KeyError` if there is none."""
         slot = self.find(index(id))
         if slot < 0:
-            raise KeyError(f"there is no subscription {id}")
+            raise KeyError(f"no subscription has the id {id}")
         return slot
 
     def check_free(self, ids: Sequence[int] | None) -> None:
-        """Refuse an id that is in use."""
+        """Reject an id that is in use."""
         for number in ids if ids and self.count else ():
             if self.find(number) >= 0:
-                raise ValueError(f"id {number} is in use")
+                raise ValueError(f"id {number} is already in use")
 
     def text(self, slot: int) -> str | None:
-        """The text of a subscription; None where it is that of its entry."""
+        """The text of a subscription; None if it is that of its entry."""
         id = self.ids[slot]
         if id in self._texts:
             return self._texts[id]
@@ -142,22 +142,22 @@ class Columns:
 
     @property
     def bytes(self) -> int:
-        """The memory of the columns, but for texts."""
+        """The memory of the columns, without texts."""
         return 4 * (3 * len(self.ids) + len(self._cells))
 
     def by_id(self) -> Int64s:
-        """The slots in the order of their ids."""
+        """The slots, sorted by id."""
         return np.arange(len(self.ids)) if self.ascending else np.argsort(_array(self.ids), kind="stable")
 
     def live(self) -> Bools:
-        """Which slots are not gone."""
+        """Which slots are live."""
         live: Bools = _array(self.entries) != GONE
         return live
 
     # On disk.
 
     def texts(self) -> tuple[Int32s, list[str]]:
-        """The slots that have a text of their own, ascending, and the texts."""
+        """The slots with a text of their own, ascending, and the texts."""
         own: dict[int, str | None] = {}
         if self._packed is not None:
             slots, places, texts = self._packed
@@ -171,7 +171,7 @@ class Columns:
         return np.array([slot for slot, _ in chosen], dtype=np.int32), [text for _, text in chosen]
 
     def saved(self) -> dict[str, AnyArray]:
-        """The columns as arrays; `restore` takes them back."""
+        """The columns as arrays; `restore` reads them."""
         ids, entries, owners = (column.copy() for column in self.arrays())
         slots, own = self.texts()
         texts, offsets = pack(own)
@@ -180,7 +180,7 @@ class Columns:
 
     @classmethod
     def restore(cls, arrays: dict[str, AnyArray], *, count: int, ascending: bool) -> "Columns":
-        """The columns of a snapshot; its texts are read where they lie."""
+        """The columns of a snapshot; its texts are read in place."""
         self = cls()
         self.ids, self.entries, self.owners = (_column(arrays[name]) for name in ("ids", "entries", "owners"))
         self.count = count
@@ -194,7 +194,7 @@ class Columns:
     # Inside.
 
     def _place(self, id: int) -> int:
-        """The cell of an id: the one that has it, or the free one where it would go."""
+        """The cell of an id: the one that has it, or the free one for it."""
         cells, ids = self._cells, self.ids
         place = (id * 0x9E3779B1 & 0xFFFFFFFF) >> self._shift
         mask = len(cells) - 1
@@ -203,7 +203,7 @@ class Columns:
         return place
 
     def _index(self, first: int) -> None:
-        """Enter the slots from `first` on into the hash table, all of them where it is new or too small."""
+        """Insert the slots from `first` on into the hash table; all of them if it is new or too small."""
         self.ascending = False
         if 2 * len(self.ids) >= len(self._cells):
             bits = min(32, max(8, (4 * len(self.ids)).bit_length()))
@@ -212,7 +212,7 @@ class Columns:
         index_ids(_array(self.ids), _array(self.entries), first, self._shift, np.asarray(self._cells))
 
     def _close_gaps(self) -> None:
-        """Forget the slots that are gone."""
+        """Drop the slots of removed subscriptions."""
         live = self.live()
         if self._packed is not None:
             slots, places, texts = self._packed

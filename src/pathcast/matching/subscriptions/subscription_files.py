@@ -1,10 +1,10 @@
 """Subscription files: text, CSV and Parquet to rows of (id, xpath, subscriber), each with its line.
 
-In a text file a line that begins with `#`, after any blanks, is a comment: no XPath begins so. CSV has no comments,
-since any field may begin with `#`.
+In a text file a line that begins with `#`, after any blanks, is a comment: no XPath begins with `#`. CSV has no
+comments, since any field may begin with `#`.
 
-A fault of a row leaves the row out and is kept (`Rows.errors`), so that all faults can be reported at once. A fault
-of the file raises.
+An invalid row is left out and recorded (`Rows.errors`), so that all faults can be reported at once. An unreadable file
+raises.
 """
 
 import csv
@@ -24,14 +24,14 @@ from .bounded_decompression import AMPLIFICATION, Bound, check_parquet, is_text_
 from .csv_fields import fields_of_any_length
 
 LARGEST_ID = (1 << 31) - 1
-_BLOCK = 1 << 16  # characters of text that are cut into lines at a time
+_BLOCK = 1 << 16  # characters of text that are split into lines at a time
 _LONGEST_ID = 40  # with leading zeros
 _SHOWN = 200  # characters of a heading in an error
 
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Subscriptions as a file holds them; `lines` says where each stands (rows from 1 in Parquet).
+    """Subscriptions of a file; `lines` has the line of each (in Parquet, the row, from 1).
 
     `errors` has the rows that are left out, each with its line.
     """
@@ -44,7 +44,7 @@ class Rows:
 
 
 def read_rows(path: str | os.PathLike[str], amplification: int = AMPLIFICATION) -> Rows:
-    """The rows of a file; its ending says what it is. Ids are checked here, where their lines are known.
+    """The rows of a file, whose extension gives its format. Ids are checked here, where their lines are known.
 
     A compressed file unpacks to at most `amplification` times its size (`bounded_decompression.py`).
     """
@@ -53,7 +53,7 @@ def read_rows(path: str | os.PathLike[str], amplification: int = AMPLIFICATION) 
 
 
 def _with_good_ids(rows: Rows, given: Sequence[object]) -> Rows:
-    """The rows whose ids can be used; the others are errors."""
+    """The rows with valid ids; the others are errors."""
     line_of: dict[int, int] = {}
     kept, errors = [], rows.errors
     for at, (value, line) in enumerate(zip(given, rows.lines, strict=True)):
@@ -87,12 +87,12 @@ def _read(path: str | os.PathLike[str], amplification: int) -> Rows:
             f"cannot read the subscriptions {file}: {getattr(error, 'strerror', None) or error}"
         ) from None
     except ValueError:  # a NUL character, or a character that the file system's encoding lacks
-        raise PatternError(f"cannot read the subscriptions {str(file)!r}: no file can have this name") from None
+        raise PatternError(f"cannot read the subscriptions {str(file)!r}: invalid file name") from None
     return _csv(file, text) if endings[-1:] == [".csv"] else plain_rows(text)
 
 
 def plain_rows(text: str, block: int = _BLOCK) -> Rows:
-    """The rows of a text with an expression per line, cut into lines by blocks of some `block` characters."""
+    """The rows of a text with one expression per line, split into lines by blocks of some `block` characters."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     xpaths: list[str] = []
     numbers: list[int] = []
@@ -100,7 +100,7 @@ def plain_rows(text: str, block: int = _BLOCK) -> Rows:
     while begin < len(text):
         end = text.find("\n", begin + block) + 1 or len(text)
         some = text[begin:end]
-        if not some.isspace():  # blank lines in bulk are no lines
+        if not some.isspace():  # a run of blank lines needs no splitting
             lines = list(map(str.strip, some.split("\n")))
             kept = [(number, line) for number, line in enumerate(lines, first) if line and line[0] != "#"]
             numbers += [number for number, _ in kept]
@@ -199,7 +199,7 @@ def _check_columns(file: Path, columns: Sequence[str]) -> None:
 
 
 def _id(value: object) -> int | None:
-    """The id that a field holds: digits 0 to 9, or a number that is whole; None for anything else."""
+    """The id in a field: digits 0 to 9, or a whole number; None for anything else."""
     if isinstance(value, str):
         digits = value.strip(" \t")
         usable = digits.isascii() and digits.isdecimal() and len(digits) <= _LONGEST_ID

@@ -1,12 +1,12 @@
-"""Subscriptions: who wants what. Each has an id, an XPath and, if you like, a subscriber's name.
+"""Subscriptions: who wants what. Each has an id, an XPath and, optionally, a subscriber's name.
 
-Ids are positive 32-bit integers: 1, 2, 3, … as they come, or the caller's own; a number given out by `add` is never
-given out again. Columns, not objects (`subscription_columns.py`): a subscription is an id, the number of its pattern
-and the number of its subscriber, 12 bytes, and its text only where it is not the pattern's normal form. The same by
-pattern, for those who match (`entry_rows.py`).
+Ids are positive 32-bit integers: 1, 2, 3, … in order, or chosen by the caller; `add` never assigns a number again.
+Subscriptions are stored as columns, not objects (`subscription_columns.py`): an id, the number of its pattern and the
+number of its subscriber, 12 bytes, and its text only if it differs from the pattern's normal form. For matching, they
+are also stored by pattern (`entry_rows.py`).
 
-Invariant: all methods leave the set as it was when they raise. Any thread may call them: changes are made one after the
-other, and `expansion`, by which matchers follow, waits for none. `version` grows by one with every change.
+Invariant: a method that raises leaves the set unchanged. Any thread may call all methods: changes are serialised, and
+`expansion`, which matchers use, never waits. `version` grows by one with every change.
 Cost: some 10 µs to add, remove or replace a plain path, one at a time; 2 µs in bulk.
 """
 
@@ -65,8 +65,8 @@ class Subscriptions:
     """A changing set of XPath subscriptions.
 
     `namespaces` maps the prefixes that expressions use to URIs; `"ignore"` matches local names only. `max_steps` bounds
-    the steps of one expression, and its length: 65,536 characters, or 256 per step if that is more. Ids are given out
-    from `first_id` on. `tuning` has the sizes at which matching changes how it works; the defaults suit all.
+    the steps of one expression, and its length: 65,536 characters, or 256 per step if that is more. Ids are assigned
+    from `first_id` on. `tuning` has the thresholds at which matching changes its method; the defaults suit all.
 
     >>> subscriptions = pathcast.Subscriptions(namespaces={"f": "urn:f"})
     >>> subscriptions.add("//f:quote[@price > 5]", subscriber="ada")
@@ -92,7 +92,7 @@ class Subscriptions:
         self._columns = Columns()
         self._owners = Owners()
         self._next_id = first_id
-        self._holds = 0  # while there are any, the table is not compacted
+        self._holds = 0  # while positive, the table is not compacted
         self._rows = Rows(np.zeros(1, dtype=np.int64), _NONE, _NONE, self._owners.names, 0, self.table.tuning)
         self._rows.table = self.table
         self._expansion = Expansion(self._rows)
@@ -183,7 +183,7 @@ class Subscriptions:
     ) -> Sequence[int]:
         """Add all that was entered into the table, which had `known` entries before; return the ids.
 
-        `owners` are places in `names`, or -1.
+        `owners` are indices into `names`, or -1.
         """
         checked_subscribers(names, len(names))
         numbers = None if ids is None else checked_ids(ids.tolist(), len(entered.entries))
@@ -197,7 +197,7 @@ class Subscriptions:
             return given
 
     def _add_many(self, entered: EnteredPatterns, given: Sequence[int], owned: Int32s, known: int) -> None:
-        """Add what was entered, by the ids and owners that were given; the table had `known` entries before."""
+        """Add what was entered, with the given ids and owners; the table had `known` entries before."""
         ids = np.array(given, dtype=np.int32)
         again = self._rows.unused(np.unique(entered.entries[entered.entries < known]))
         self._columns.extend(ids, entered.entries, owned, entered.texts)
@@ -212,7 +212,7 @@ class Subscriptions:
             self.table.taken(entry)
 
     def remove(self, id: int) -> None:
-        """Take one subscription away; `KeyError` when there is none with this id."""
+        """Remove one subscription; `KeyError` if no subscription has this id."""
         with self._lock:
             slot = self._columns.slot(id)
             rows = self._open_rows(died=1)
@@ -226,7 +226,7 @@ class Subscriptions:
             self._compact()
 
     def replace(self, id: int, xpath: str) -> None:
-        """Give a subscription another expression; its id and subscriber stay."""
+        """Change the expression of a subscription; its id and subscriber stay."""
         with self._lock:
             self._compact()
             slot = self._columns.slot(id)
@@ -254,7 +254,7 @@ class Subscriptions:
         return rows
 
     def _lay_out(self, version: int) -> Rows:
-        """Lay out all rows anew, for a version, and show them."""
+        """Lay out all rows again, for a version, and publish them."""
         before, tuning = self._rows, self.table.tuning
         columns = self._columns
         moved = self._owners.drop_unused(columns.arrays()[2][columns.live()], tuning.subscriber_names)
@@ -269,21 +269,21 @@ class Subscriptions:
         return rows
 
     def _compact(self) -> None:
-        """When most patterns are unused, go on with a table of the others."""
+        """If most patterns are unused, continue with a table of the others."""
         if self.table.is_wasteful and not self._holds:
             table, moved = self.table.compacted(self.live_counts() > 0)
-            # Matches go on with the old table until all is ready.
+            # Matches continue with the old table until everything is ready.
             for matcher in list(self._matchers):
                 matcher.prepare(self.table, table)
             self.table = table
             self._columns.renumber_entries(moved)
             self._lay_out(self.version)
 
-    # Looking.
+    # Queries.
 
     @property
     def version(self) -> int:
-        """How many changes there have been."""
+        """The number of changes so far."""
         return self._rows.version
 
     def __len__(self) -> int:
@@ -302,7 +302,7 @@ class Subscriptions:
             return Subscription(columns.ids[slot], text, self._owners.name(owner))
 
     def __iter__(self) -> Iterator[Subscription]:
-        """All subscriptions, in the order in which they were added; what is removed meanwhile may be left out."""
+        """All subscriptions, in the order in which they were added; those removed meanwhile may be left out."""
         with self._lock:
             ids = self._columns.arrays()[0][self._columns.live()]
         for id in ids.tolist():
@@ -313,7 +313,7 @@ class Subscriptions:
             yield found
 
     def columns(self) -> tuple[Int32s, list[str], list[str | None]]:
-        """Ids, expressions and subscribers of all subscriptions: as by iteration, without a call for each."""
+        """Ids, expressions and subscribers of all subscriptions: as by iteration, but in bulk."""
         with self._lock:
             live = np.flatnonzero(self._columns.live())
             ids, entries, owners = (column[live] for column in self._columns.arrays())
@@ -330,7 +330,7 @@ class Subscriptions:
 
     @property
     def subscribers(self) -> list[str]:
-        """The names of all who have subscriptions, in the order of the first that each has."""
+        """The names of all subscribers, in the order of their first subscriptions."""
         with self._lock:
             owners = self._columns.arrays()[2][self._columns.live()]
             found, first = np.unique(owners[owners >= 0], return_index=True)
@@ -342,13 +342,13 @@ class Subscriptions:
         return self.table.bytes + self._columns.bytes + self._rows.bytes
 
     def live_counts(self) -> Int32s:
-        """How many subscriptions each entry of the table has now."""
+        """The current number of subscriptions per entry of the table."""
         with self._lock:
             return self._rows.live_counts(len(self.table))
 
     @contextmanager
     def unchanged(self) -> Iterator[None]:
-        """While the block runs, other threads wait with their changes, and entries of the table keep their numbers."""
+        """While the block runs, changes by other threads wait, and entries of the table keep their numbers."""
         with self._lock:
             self._holds += 1
             try:
@@ -357,25 +357,25 @@ class Subscriptions:
                 self._holds -= 1
 
     def followed_by(self, matcher: "Matcher") -> None:
-        """Let a matcher know when another table is going to take the place of the one there is."""
+        """Notify a matcher when another table is about to replace the current one."""
         with self._lock:
             self._matchers.add(matcher)
 
     def expansion(self) -> Expansion:
-        """Which ids and subscribers stand behind each pattern, as of now and for good."""
-        # Without the lock: the rows first, then how far they have come; another thread may be ahead of us here.
+        """The ids and subscribers of each pattern, as of now; later changes do not affect the result."""
+        # Without the lock: first the rows, then their version; another thread may be ahead of us here.
         rows = self._rows
         expansion = self._expansion
         if expansion.rows is not rows or expansion.stamp != rows.published[0]:
             self._expansion = expansion = Expansion(rows)
         return expansion
 
-    # Going on from here.
+    # Compiling, reading and saving.
 
     def compile(
         self, engine: str | None = None, *, limits: Limits | None = None, entities: Entities = "refuse"
     ) -> "Matcher":
-        """A matcher that follows these subscriptions: what is added or removed later is seen by its next match."""
+        """A matcher that follows these subscriptions: its next match sees what is added or removed later."""
         from ..matcher import Matcher
 
         if engine is not None and not isinstance(engine, str):
@@ -415,8 +415,8 @@ class Subscriptions:
     ) -> "Subscriptions | tuple[Subscriptions, list[PatternError | LimitError]]":
         """Read subscriptions from a file.
 
-        `.txt` (or any other ending): one XPath per line, whose id is the number of its line; blank lines and lines
-        that begin with `#` are skipped, and count. `.csv` and `.parquet`: a column `xpath`, optionally `id` and
+        `.txt` (or any other extension): one XPath per line, whose id is the number of its line; blank lines and lines
+        that begin with `#` are skipped, but counted. `.csv` and `.parquet`: a column `xpath`, optionally `id` and
         `subscriber`. `.gz` of the first two is decompressed.
 
         `errors="raise"`: an invalid subscription is an exception. `errors="collect"`: returns the valid
@@ -444,7 +444,7 @@ class Subscriptions:
         return subscriptions
 
     def state(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:
-        """Everything, as facts and arrays; `restore` takes them back."""
+        """The whole state, as facts and arrays; `restore` reads them."""
         with self._lock:
             columns = self._columns
             rows = self._lay_out(self.version) if self._rows.published[0] else self._rows
@@ -460,7 +460,7 @@ class Subscriptions:
     def restore(
         cls, facts: dict[str, Any], arrays: dict[str, AnyArray], tuning: Tuning | None = None
     ) -> "Subscriptions":
-        """The subscriptions that `state` was taken of."""
+        """The subscriptions that were saved by `state`."""
         self = cls(facts["namespaces"], max_steps=facts["max_steps"], tuning=tuning)
         table = {name.removeprefix(_TABLE): column for name, column in arrays.items() if name.startswith(_TABLE)}
         self.table = PatternTable.restore(self.namespaces, self.table.max_steps, table, tuning)

@@ -1,11 +1,11 @@
-"""Shards: expressions that another process parsed and compiled, as arrays that are merged without an object for any.
+"""Shards: expressions that another process parsed and compiled, as arrays that are merged without creating objects.
 
-A process compiles its share of a large set into a small table and the engine's tables for it (`compile_shard`), packs
-both (`packed`), and the process that holds the set takes them over (`merge_shard`): names, trie nodes, patterns,
-conditions and value tests are found there, or appended, by what they say, and what refers to them is renumbered.
+A process compiles its share of a large set into a small table and the engine's tables for it (`compile_shard`), and
+packs both (`packed`). The process that holds the set merges them (`merge_shard`): names, trie nodes, patterns,
+conditions and value tests are found by content, or appended, and references to them are renumbered.
 
-Invariant: merging the shards of a set's expressions gives the entries that entering the expressions gives, whatever
-the shards; only the numbers may differ. What can't be told apart by text is left to the process that merges.
+Invariant: merging the shards of a set's expressions gives the same entries as entering the expressions, whatever the
+shards; only the numbers may differ. Patterns that text cannot distinguish are left to the merging process.
 Cost: to compile an expression with two predicates some 100 µs, in any process; to merge it 3 µs, in one.
 """
 
@@ -34,7 +34,7 @@ _MAY_BE_LONG = re.compile(r"\.\d|\d\.|\d{15}|\d[eE]")
 
 
 class Refused(NamedTuple):
-    """An expression that is none: its place, the reason and the column, where there is one."""
+    """An invalid expression: its index, the reason and the column, if there is one."""
 
     place: int
     reason: str
@@ -42,7 +42,7 @@ class Refused(NamedTuple):
 
 
 class Merged(NamedTuple):
-    """Of each expression of a shard the entry, -1 where it has none: because it was refused, or left to the merger."""
+    """The entry of each expression of a shard, -1 if it has none: it is invalid, or left to the merging process."""
 
     entries: Int32s
     refused: list[Refused]
@@ -50,14 +50,14 @@ class Merged(NamedTuple):
 
 
 def compile_shard(expressions: Sequence[str], namespaces: Namespaces, max_steps: int, engine: str) -> Arrays:
-    """Parse expressions, and compile the good ones for an engine, which must be `Mergeable`."""
+    """Parse expressions, and compile the valid ones for an engine, which must be `Mergeable`."""
     kind = engine_class(engine)
     assert issubclass(kind, Mergeable)
     places = list(range(len(expressions)))
     table, entered = _entered(expressions, namespaces, max_steps)
     ambiguous = _ambiguous(table, expressions, entered)
     left: list[int] = []
-    if ambiguous:  # rare: then without them
+    if ambiguous:  # rare: compile again without them
         good = zip(entered.good, entered.entries.tolist(), strict=True)
         left = [place for place, entry in good if entry in ambiguous]
         places = sorted(set(places).difference(left))
@@ -78,7 +78,7 @@ def compile_shard(expressions: Sequence[str], namespaces: Namespaces, max_steps:
 
 
 def merge_shard(table: PatternTable, engine: Mergeable, arrays: Arrays) -> Merged:
-    """Take over a shard: its patterns become entries of the table, and the engine knows them."""
+    """Merge a shard: its patterns become entries of the table, and the engine knows them."""
     moved = table.merge(part_of(arrays, _TABLE))
     engine.merge(part_of(arrays, _ENGINE), moved)
     entries = np.asarray(arrays["entries"])
@@ -94,14 +94,14 @@ def merge_shard(table: PatternTable, engine: Mergeable, arrays: Arrays) -> Merge
 
 
 def packed(arrays: Arrays) -> bytes:
-    """Arrays as bytes, for the way from process to process."""
+    """Arrays as bytes, for transfer between processes."""
     file = io.BytesIO()
     np.savez(file, **arrays)  # type: ignore[arg-type]
     return file.getvalue()
 
 
 def unpacked(data: bytes) -> Arrays:
-    """The arrays that `packed` was given."""
+    """The arrays that were passed to `packed`."""
     with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
         return dict(arrays)
 
@@ -114,7 +114,7 @@ def _entered(
 
 
 def _ambiguous(table: PatternTable, expressions: Sequence[str], entered: EnteredPatterns) -> set[int]:
-    """The entries whose patterns have more than one text; all have just one whose numbers are short and whole."""
+    """The entries whose patterns have more than one text; a pattern with short whole numbers has just one."""
     good = zip(entered.good, entered.entries.tolist(), strict=True)
     doubtful = {entry for place, entry in good if _MAY_BE_LONG.search(expressions[place])}
     roots = ((entry, table.pattern(entry).root) for entry in doubtful)

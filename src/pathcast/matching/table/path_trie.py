@@ -1,9 +1,9 @@
-"""The trie of plain paths: equal paths end in one node, and paths that begin alike share the nodes of their beginning.
+"""The trie of plain paths: equal paths end in one node, and paths share the nodes of common prefixes.
 
-It is the store of distinct plain paths (`PatternTable`), and the automaton that the engines run. Paths may be inserted
-from several threads; whoever reads meanwhile goes by the number of nodes that there were when it began.
+It stores the distinct plain paths (`PatternTable`), and is the automaton that the engines run. Several threads may
+insert paths; a concurrent reader ignores nodes beyond the number at its start.
 
-Cost: some 40 bytes a distinct path of the field's workloads, 0.2 µs to insert one.
+Cost: some 40 bytes per distinct path of the field's workloads, 0.2 µs to insert one.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from pathcast.store import grown
 
 from .path_trie_kernels import NONE, enter_path, insert_paths, merge_nodes, number_paths, rebuild_slots
 
-# Paths go in in groups, so that room is made for a group's steps and not for those of a million paths at once.
+# Paths are inserted in groups, so that room is made for a group's steps and not for those of a million paths at once.
 _GROUP = 1 << 14
 _FEW = 1 << 10
 _STEPS = 64
@@ -34,13 +34,13 @@ class Trie:
         self.parent: Int32s = np.zeros(64, dtype=np.int32)
         self.step: Int32s = np.zeros(64, dtype=np.int32)
         self.entry: Int32s = np.full(64, NONE, dtype=np.int32)
-        # Of a path that comes alone: its steps, last node and entry, as kernels take them and as Python does.
+        # For inserting a single path: its steps, last node and entry, as kernel arrays and as Python lists.
         self._one_path, self._one_found = np.empty(_STEPS, dtype=np.int32), np.empty(2, dtype=np.int32)
         self._steps, self._found = self._one_path.data, self._one_found.data
-        self._room = 0  # how many nodes there is room for; 0: arrays may be read-only
+        self._room = 0  # capacity in nodes; 0: arrays may be read-only
 
     def insert(self, steps: Int32s, lengths: Int32s) -> Int32s:
-        """Insert paths, given as their steps one after the other; the last node of each."""
+        """Insert paths, given as concatenated steps; return the last node of each."""
         ends = np.empty(len(lengths), dtype=np.int32)
         edge = 0
         for begin in range(0, len(lengths), _GROUP):
@@ -55,11 +55,11 @@ class Trie:
         return ends
 
     def insert_one(self, steps: Steps) -> int:
-        """Insert a path; its last node."""
+        """Insert a path; return its last node."""
         return int(self.insert(*flat([steps]))[0])
 
     def enter_one(self, steps: Steps, fresh: int) -> tuple[int, int]:
-        """Insert a path: its last node and its entry, which is `fresh` if it had none."""
+        """Insert a path; return its last node and its entry, which is `fresh` if it had none."""
         length = len(steps)
         with self._lock:
             if self.count + length > self._room:
@@ -85,7 +85,7 @@ class Trie:
             return found[0], found[1]
 
     def merge(self, parent: Int32s, step: Int32s, names: Int32s) -> Int32s:
-        """Take over the nodes of another trie, whose names are `names` here; the node that each is here."""
+        """Merge the nodes of another trie, with names translated by `names`; return the number of each node in ours."""
         moved = np.empty(len(parent), dtype=np.int32)
         with self._lock:
             self._make_room(len(parent))
@@ -101,16 +101,16 @@ class Trie:
             return entries, number_paths(ends, self.entry, first, entries)
 
     def give(self, ends: Int32s, entries: Int32s) -> None:
-        """Give the paths that end in these nodes, all different, their entries."""
+        """Set the entries of the paths that end in these nodes, which are distinct."""
         with self._lock:
             self.entry[ends] = entries
 
     def paths(self, nodes: Int32s) -> tuple[Int32s, Int32s]:
-        """The paths to these nodes, as `insert` takes them."""
+        """The paths to these nodes, in the form that `insert` takes."""
         steps: list[Int32s] = [np.empty(0, dtype=np.int32)]
         lengths: list[Int32s] = [np.empty(0, dtype=np.int32)]
         for begin in range(0, len(nodes), _FEW):
-            # From the last step to the first, a column for each; paths that are shorter have no step left.
+            # One column per step, from the last to the first; shorter paths have no step left.
             current = nodes[begin : begin + _FEW]
             columns = [np.full(len(current), NONE, dtype=np.int32)]
             while np.any(current > 0):
@@ -149,7 +149,7 @@ class Trie:
         self._room = min(len(self.parent), len(self.slots) // 2)
 
     def arrays(self) -> dict[str, AnyArray]:
-        """The trie as arrays; `restore` takes them back. What may be changed in its place is copied."""
+        """The trie as arrays; `restore` reads them. Arrays that may change in place are copied."""
         with self._lock:
             nodes = slice(0, self.count)
             slots, entry = (column.copy() if column.flags.writeable else column for column in (self.slots, self.entry))
@@ -157,7 +157,7 @@ class Trie:
 
     @classmethod
     def restore(cls, arrays: dict[str, AnyArray]) -> "Trie":
-        """The trie that `arrays` was taken of, on the same memory until it changes."""
+        """The trie that was saved as `arrays`, on the same memory until it changes."""
         trie = cls()
         trie.slots, trie.parent = np.asarray(arrays["slots"]), np.asarray(arrays["parent"])
         trie.step, trie.entry = np.asarray(arrays["step"]), np.asarray(arrays["entry"])
@@ -166,7 +166,7 @@ class Trie:
 
 
 def flat(paths: Sequence[Steps]) -> tuple[Int32s, Int32s]:
-    """Paths as `insert` takes them."""
+    """Paths in the form that `insert` takes."""
     lengths = np.fromiter(map(len, paths), dtype=np.int32, count=len(paths))
     steps = np.fromiter(chain.from_iterable(paths), dtype=np.int32, count=int(lengths.sum()))
     return steps, lengths

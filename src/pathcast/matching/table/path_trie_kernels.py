@@ -6,8 +6,8 @@
                        node 2: /a/b              1       /b
                        node 3: /a//c             1       //c
 
-A slot of the hash table holds nothing but the child's number; its parent and step, kept per node, tell whether it is
-the right one. So a node costs 12 bytes and some 3 slots of 4 bytes.
+A slot of the hash table holds only the child's number; its parent and step, stored per node, show whether it is the
+right one. A node therefore costs 12 bytes and some 3 slots of 4 bytes.
 """
 
 import numpy as np
@@ -32,7 +32,7 @@ def child(slots, node_parent, node_step, parent, step):
 
 @part
 def enter_child(slots, node_parent, node_step, parent, step, count):
-    """The node below `parent` by `step`, a new one if there is none; and the new node count."""
+    """The node below `parent` by `step`, created if necessary; and the new node count."""
     node, slot = find_pair(slots, edge_hash(parent, step), (parent, step), (node_parent, node_step))
     if node < 0:
         slots[slot] = count
@@ -45,7 +45,7 @@ def enter_child(slots, node_parent, node_step, parent, step, count):
 
 @part
 def insert_path(steps, begin, end, slots, node_parent, node_step, count):
-    """Insert one path: its last node, and the new node count."""
+    """Insert one path; return its last node, and the new node count."""
     node = np.int64(0)
     for at in range(begin, end):
         node, count = enter_child(slots, node_parent, node_step, node, steps[at], count)
@@ -54,7 +54,7 @@ def insert_path(steps, begin, end, slots, node_parent, node_step, count):
 
 @kernel("int64(ro_i4[::1], ro_i4[::1], i4[::1], i4[::1], i4[::1], int64, i4[::1])")
 def insert_paths(steps, lengths, slots, node_parent, node_step, count, ends):
-    """Insert paths, given as their steps one after the other; `ends` gets each path's last node. The new node count."""
+    """Insert paths, given as concatenated steps; `ends` receives each path's last node. Returns the new node count."""
     at = 0
     for path in range(len(lengths)):
         end = at + lengths[path]
@@ -75,14 +75,14 @@ def enter_path(steps, length, slots, node_parent, node_step, node_entry, count, 
 
 @kernel("void(ro_i4[::1], ro_i4[::1], int64, i4[::1])", late=True)
 def rebuild_slots(node_parent, node_step, count, slots):
-    """Put all edges into a fresh table."""
+    """Insert all edges into an empty table."""
     for node in range(1, count):
         slots[free_slot(slots, edge_hash(node_parent[node], node_step[node]))] = node
 
 
 @kernel("int64(ro_i4[::1], i4[::1], int64, i4[::1])")
 def number_paths(ends, node_entry, first, entries):
-    """Give each path the entry of its last node, a new one (from `first` on) where it has none; the next entry."""
+    """Give each path the entry of its last node, or a new one (from `first` on); return the next entry."""
     for path in range(len(ends)):
         if node_entry[ends[path]] < 0:
             node_entry[ends[path]] = first
@@ -93,7 +93,7 @@ def number_paths(ends, node_entry, first, entries):
 
 @kernel("int64(ro_i4[::1], ro_i4[::1], ro_i4[::1], i4[::1], i4[::1], i4[::1], int64, i4[::1])", late=True)
 def merge_nodes(their_parent, their_step, names, slots, node_parent, node_step, count, moved):
-    """Take over the nodes of another trie, whose names are `names` here; `moved` gets their numbers. The new count."""
+    """Merge the nodes of another trie, translated by `names`; `moved` receives their new numbers. The new count."""
     moved[0] = 0
     for their in range(1, len(their_parent)):
         parent, step = moved[their_parent[their]], their_step[their]

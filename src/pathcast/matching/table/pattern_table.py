@@ -1,11 +1,11 @@
-"""The table of distinct patterns: equal subscriptions are one entry, and engines see entries only.
+"""The table of distinct patterns: equal subscriptions share an entry, and engines see only entries.
 
-Plain paths live in a trie (`path_trie.py`), other patterns as trees (`tree_patterns.py`). Two expressions with the same
-normal form share an entry: `a/b`, `//a/b` and `.//a/./b` are one.
+Plain paths are stored in a trie (`path_trie.py`), other patterns as trees (`tree_patterns.py`). Two expressions with
+the same normal form share an entry: `a/b`, `//a/b` and `.//a/./b` are one.
 
-Invariant: an entry's number never changes and always means the same pattern. An entry that no subscription uses any
-more stays, unused; engines may report it, and nothing comes of it. When most are unused, another table takes this one's
-place (`compacted`).
+Invariant: an entry's number never changes and always means the same pattern. An entry without subscriptions stays,
+unused; engines may report it, which has no effect. When most entries are unused, another table replaces this one
+(`compacted`).
 Cost: about 1 µs to enter a plain path among many, some 15 µs to enter a pattern with two predicates.
 """
 
@@ -35,10 +35,10 @@ _TRIE, _TREES = "trie_", "trees_"
 
 @dataclass(slots=True)
 class EnteredPatterns:
-    """What became of a list of expressions.
+    """The result of entering a list of expressions.
 
-    `entries` of the good ones in order, `good` their indices, `texts` the expressions (by place among the good ones)
-    that are not their entry's own text, `bad` the errors of the others, each with its index.
+    `entries` of the valid ones in order, `good` their indices, `texts` the expressions (by index among the valid ones)
+    that differ from their entry's text, `bad` the errors of the others, each with its index.
     """
 
     entries: Int32s
@@ -48,9 +48,9 @@ class EnteredPatterns:
 
 
 class MergedNumbers(NamedTuple):
-    """What became of another table that was merged into this one, which had `first` entries before.
+    """The result of merging another table into this one, which had `first` entries before.
 
-    Of each of its names, trie nodes and entries the number here.
+    For each of its names, trie nodes and entries the number in this one.
     """
 
     first: int
@@ -80,14 +80,14 @@ class PatternTable:
         return len(self._nodes)
 
     def enter(self, expressions: list[str], *, collect: bool = False) -> EnteredPatterns:
-        """The entries of expressions, made now where there are none; the first bad one raises unless `collect`."""
+        """The entries of expressions, created where necessary; the first invalid one raises unless `collect`."""
         steps = array("i")
         lengths = array("i")
         trees: list[tuple[int, Pattern]] = []
         texts: dict[int, str] = {}
         bad: list[PatternError | LimitError] = []
         encode = self.encoder.encode
-        failed: dict[str, PatternError | LimitError] = {}  # a file may repeat one that takes long to reject
+        failed: dict[str, PatternError | LimitError] = {}  # a file may repeat one that is slow to reject
         for index, expression in enumerate(expressions):
             place = index - len(bad)
             if failed and expression in failed:
@@ -103,7 +103,7 @@ class PatternTable:
                     error.index = index
                     if not collect:
                         raise
-                    bad.append(error.with_traceback(None))  # which would keep tokens and parser alive
+                    bad.append(error.with_traceback(None))  # a traceback would keep tokens and parser alive
                     failed[expression] = error
                     continue
                 texts[place] = expression
@@ -121,9 +121,9 @@ class PatternTable:
         return EnteredPatterns(entries, good, texts, bad)
 
     def enter_one(self, expression: str) -> tuple[int, str | None]:
-        """The entry of one expression, made now if there is none; and the expression where it is not the entry's text.
+        """The entry of one expression, created if necessary; and the expression if it differs from the entry's text.
 
-        Cost: a few µs for a plain path, and for another pattern that was entered here not long ago.
+        Cost: a few µs for a plain path, or for another pattern that was recently entered.
         """
         entry = self._entered.get(expression)
         if entry is not None:
@@ -154,7 +154,7 @@ class PatternTable:
         self.unused += 1
 
     def taken(self, entry: int) -> None:
-        """An entry that was released has a subscription again. Called by the subscriptions, one change at a time."""
+        """A released entry has a subscription again. Called by the subscriptions, one change at a time."""
         self.unused -= 1
 
     @property
@@ -163,10 +163,10 @@ class PatternTable:
         return self.unused > self.tuning.unused_entries and 2 * self.unused > len(self)
 
     def compacted(self, used: Bools) -> tuple["PatternTable", Int32s]:
-        """A table with the entries that are used, and the new number of each entry (-1: none).
+        """A table with the used entries, and the new number of each entry (-1: none).
 
-        Names stay what they are, since readers go by them and engines have learnt with them; but where there are very
-        many that no entry mentions, the table has names of its own, and all begins anew.
+        Names usually stay, since readers use them and engines have learnt with them; but if very many names occur in no
+        entry, the table gets its own names, and learning starts again.
         """
         table, moved = self._with_same_names(used)
         if len(self.names) <= self.tuning.names:
@@ -174,10 +174,10 @@ class PatternTable:
         other, entries = table._with_own_names()
         if 2 * len(other.names) > len(self.names):
             return table, moved
-        return other, np.append(entries, np.int32(NONE))[moved]  # the last one for those that are not used
+        return other, np.append(entries, np.int32(NONE))[moved]  # the last one is for unused entries
 
     def _with_own_names(self) -> tuple["PatternTable", Int32s]:
-        """A table of the same patterns, with no more names than they have, and its number for each entry."""
+        """A table of the same patterns, with only the names that they use, and its number for each entry."""
         table = PatternTable(self.namespaces, self.max_steps, self.tuning)
         steps, lengths = array("i"), array("i")
         trees: list[tuple[int, Pattern]] = []
@@ -207,11 +207,11 @@ class PatternTable:
         return table, moved
 
     def entries_of(self, other: "PatternTable") -> Int32s | None:
-        """The entry that each entry of another table has here, -1 for none; None unless this one was made of it."""
+        """The entry here of each entry of another table, -1 for none; None unless this table was made from it."""
         return None if self._origin is None or self._origin[0]() is not other else self._origin[1]
 
     def number(self, steps: Int32s, lengths: Int32s, trees: list[tuple[int, Pattern]]) -> Int32s:
-        """Entries of paths and trees, made now where there are none; trees have their places, paths fill the others."""
+        """Entries of paths and trees, created where necessary; trees have given places, paths fill the others."""
         paths = self._path_entries(self.trie.insert(steps, lengths))
         if not trees:
             return paths
@@ -224,7 +224,7 @@ class PatternTable:
         return entries
 
     def _path_entries(self, ends: Int32s) -> Int32s:
-        """The entries of paths that end in these nodes, made now where there are none."""
+        """The entries of paths that end in these nodes, created where necessary."""
         before = len(self)
         paths, after = self.trie.number(ends, before)
         if after > before:
@@ -247,12 +247,12 @@ class PatternTable:
         return entry
 
     def steps(self, entry: int) -> Steps | None:
-        """The steps of an entry that is a plain path; None for another one."""
+        """The steps of an entry that is a plain path; None for any other entry."""
         node = self._nodes[entry]
         return None if node == NONE else self.trie.path(node)
 
     def nodes(self, first: int, end: int) -> Int32s:
-        """Of the entries from `first` to `end` the trie nodes, `NONE` for those that are no plain paths."""
+        """The trie nodes of the entries from `first` to `end`, `NONE` for entries that are not plain paths."""
         return np.array(self._nodes[first:end], dtype=np.int32)
 
     def pattern(self, entry: int) -> Pattern:
@@ -281,7 +281,7 @@ class PatternTable:
     # As arrays: on disk, and from other processes.
 
     def arrays(self) -> dict[str, AnyArray]:
-        """The table as arrays; `restore` takes them back, `merge` takes them over."""
+        """The table as arrays; `restore` reads them, `merge` merges them."""
         names, name_offsets = pack(self.names)
         arrays: dict[str, AnyArray] = {"names": names, "name_offsets": name_offsets}
         arrays["nodes"] = np.array(self._nodes, dtype=np.int32)
@@ -292,7 +292,7 @@ class PatternTable:
     def restore(
         cls, namespaces: Namespaces, max_steps: int, arrays: dict[str, AnyArray], tuning: Tuning | None = None
     ) -> "PatternTable":
-        """The table that `arrays` was taken of."""
+        """The table that was saved as `arrays`."""
         table = cls(namespaces, max_steps, tuning)
         for name in Texts(arrays["names"], arrays["name_offsets"]):
             table.names.add(name)
@@ -302,9 +302,9 @@ class PatternTable:
         return table
 
     def merge(self, arrays: dict[str, AnyArray]) -> MergedNumbers:
-        """Take over the entries of another table, with the same namespaces, whose patterns all have one text.
+        """Merge the entries of another table, with the same namespaces, whose patterns all have one text.
 
-        Cost: less than 1 µs an entry; no object is made for any.
+        Cost: less than 1 µs per entry, without creating objects.
         """
         first = len(self)
         names = np.array([self.names.add(name) for name in Texts(arrays["names"], arrays["name_offsets"])], np.int32)
@@ -322,5 +322,5 @@ class PatternTable:
 
 
 def _is_printed(path: str) -> bool:
-    """Whether a plain path reads as the table would print it."""
+    """Whether a plain path is written as the table would print it."""
     return path[0] == "/" and ":" not in path and "//*" not in path

@@ -1,7 +1,7 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
-"""Texts in arrays, found by what they say: for tables that hold a million of them and make no object for any.
+"""Texts in arrays, found by content: for tables of a million texts without a Python object per text.
 
-A slot of the hash table holds nothing but the text's number; the bytes tell whether it is the right one.
+A slot of the hash table holds only the text's number; the bytes show whether it is the right one.
 """
 
 import numpy as np
@@ -12,7 +12,7 @@ from pathcast.kernels.hash_table_kernels import FNV_PRIME, MIX_A, probe
 
 @part
 def is_same_text(number, key, table):
-    """Whether a text of the table is the one that is looked for."""
+    """Whether a text of the table is the wanted one."""
     text, begin, end = key
     data, offsets = table
     first, length = offsets[number], end - begin
@@ -25,7 +25,7 @@ def is_same_text(number, key, table):
 
 @rare
 def locate_text(text, begin, end, data, offsets, slots):
-    """The number of a text and its slot, or -1 and the free slot where it belongs."""
+    """The number of a text and its slot, or -1 and the free slot for it."""
     hashed = np.uint64(end - begin)
     for k in range(begin, end):
         hashed = (hashed ^ np.uint64(text[k])) * FNV_PRIME
@@ -35,7 +35,7 @@ def locate_text(text, begin, end, data, offsets, slots):
 
 @kernel("void(ro_u1[::1], ro_i8[::1], int64, int64, i4[::1])", late=True)
 def index_texts(data, offsets, first, count, slots):
-    """Put texts into the table of slots."""
+    """Insert texts into the table of slots."""
     for number in range(first, count):
         found, slot = locate_text(data, offsets[number], offsets[number + 1], data, offsets, slots)
         if found < 0:
@@ -50,7 +50,7 @@ def find_text(text, data, offsets, slots):
 
 @kernel("int64(ro_u1[::1], ro_i8[::1], u1[::1], i8[::1], int64, i4[::1], i4[::1])", late=True)
 def merge_texts(their_data, their_offsets, data, offsets, count, slots, numbers):
-    """Take over texts; `numbers` gets the number that each has here. How many there are now."""
+    """Merge texts; `numbers` receives the number of each in ours. Returns the new count."""
     for their in range(len(their_offsets) - 1):
         begin, end = their_offsets[their], their_offsets[their + 1]
         number, slot = locate_text(their_data, begin, end, data, offsets, slots)

@@ -1,13 +1,13 @@
-"""The patterns that are no plain paths, by entry, as text; objects are made of those alone that are looked at.
+"""The patterns that are not plain paths, by entry, as text; objects are created only on demand.
 
-Text in normal form tells patterns apart as they do themselves. So to find a pattern among those of a snapshot or of
-another process, to save them again or to leave some out, none of them is parsed; but all are to find one with a number
-that can be written in several ways, all of them long (`has_one_text`). A pattern that is added is kept as an object
-until somebody wants the texts.
+Text in normal form identifies a pattern. Finding a pattern among those of a snapshot or of another process, saving them
+again or leaving some out therefore requires no parsing. The exception is a pattern with a number that has several
+texts, all of them long (`has_one_text`): to find it, all patterns are parsed. An added pattern is kept as an object
+until the texts are needed.
 
-Invariant: entries ascend. Texts lie in arrays that are appended to, or replaced by larger copies. The garbage collector
+Invariant: entries ascend. Texts are in arrays that are appended to, or replaced by larger copies. The garbage collector
 tracks neither patterns nor the dictionaries that hold them, however many there are.
-Cost: to find a pattern, one hash look-up; among texts some 15 µs more, to print it, and once 0.1 µs for each of them.
+Cost: one hash look-up to find a pattern; among texts some 15 µs more, to print it, and once 0.1 µs per text.
 """
 
 from array import array
@@ -60,7 +60,7 @@ class Trees:
         return pattern
 
     def text(self, entry: int) -> str:
-        """A pattern as XPath, in normal form; no object is made for that."""
+        """A pattern as XPath, in normal form; creates no pattern object."""
         pattern = self._patterns.get(entry)
         return self._packed_text(entry) if pattern is None else str(pattern)
 
@@ -83,7 +83,7 @@ class Trees:
         return entry
 
     def add(self, entry: int, pattern: Pattern) -> None:
-        """Enter a pattern that `find` does not know, under a number larger than all others."""
+        """Add a pattern that `find` does not know, with a number larger than all others."""
         self._patterns[entry] = pattern
         self._numbers[pattern] = entry
         self._added.append(entry)
@@ -91,20 +91,20 @@ class Trees:
     # As arrays: on disk, and from other processes.
 
     def arrays(self) -> dict[str, AnyArray]:
-        """The trees as arrays; `restore` takes them back, `merge` takes them over."""
+        """The trees as arrays; `restore` reads them, `merge` merges them."""
         self._print()
         return {"entries": self._entries.view, "texts": self._data.view, "offsets": self._offsets.view}
 
     @classmethod
     def restore(cls, namespaces: Namespaces, arrays: dict[str, AnyArray]) -> "Trees":
-        """The trees that `arrays` was taken of, on the same memory until they change."""
+        """The trees that were saved as `arrays`, on the same memory until they change."""
         trees = cls(namespaces)
         trees._entries = Growing.over(arrays["entries"])
         trees._data, trees._offsets = Growing.over(arrays["texts"]), Growing.over(arrays["offsets"])
         return trees
 
     def merge(self, arrays: dict[str, AnyArray], first: int) -> Int32s:
-        """Take over other trees, all with one text; the entry that each has here, new ones from `first` on."""
+        """Merge other trees, all with one text; return the entry of each in ours, new ones from `first` on."""
         data, offsets = np.asarray(arrays["texts"]), np.asarray(arrays["offsets"])
         count = len(offsets) - 1
         self._print()
@@ -120,7 +120,7 @@ class Trees:
         return np.asarray(self._entries.view[places], dtype=np.int32)
 
     def selected(self, moved: Int32s) -> "Trees":
-        """The trees whose entry has another number in `moved`, under that; not those with -1."""
+        """The trees with their new entries in `moved`, without those that have -1."""
         self._print()
         chosen = np.flatnonzero(moved[self._entries.view] >= 0)
         offsets = offsets_of(np.diff(self._offsets.view)[chosen])
@@ -137,7 +137,7 @@ class Trees:
         return trees
 
     def _print(self) -> None:
-        """Give a text to all that have none."""
+        """Print all patterns that have no text yet."""
         if self._added:
             data, offsets = pack(str(self._patterns[entry]) for entry in self._added)
             self._offsets.extend(offsets[1:] + self._data.size)
@@ -146,7 +146,7 @@ class Trees:
             self._added = array("i")
 
     def _index(self, more: int) -> None:
-        """Let all texts be found, and make room for more."""
+        """Index all texts, and make room for more."""
         count = self._entries.size
         if 2 * (count + more) > len(self._slots) or not self._indexed:
             size = max(len(self._slots), 1 << (2 * (count + more)).bit_length())

@@ -1,18 +1,19 @@
 """The least upper bound of two tree patterns: the tightest pattern that contains both.
 
-The product of the two (Chan, Fan, Felber, Garofalakis, Rastogi: Tree Pattern Aggregation for Scalable XML Data
-Dissemination, VLDB 2002, as far as the piggyback paper tells): what one demands and the other implies is taken as it
-is; of the branches that are left, each pair is merged: equal names stay, others become `*`; equal fixed distances
-stay, others become `//`.
+The product of the two patterns (Chan, Fan, Felber, Garofalakis, Rastogi: Tree Pattern Aggregation for Scalable XML Data
+Dissemination, VLDB 2002, as far as the piggyback paper describes it): a demand of one pattern that the other implies is
+kept; the remaining branches are merged in pairs: equal names stay, others become `*`; equal fixed distances stay,
+others become `//`.
 
     /a/b[c]/d        /a/x[c]/d/e        →  /a/*[c]/d
     /a[@n >= 3]      /a[@n >= 5]        →  /a[@n >= 3]
 
-Values are kept where one test implies the other, else dropped; so are `or`, `not()` and `contains(path, …)`.
+Value tests are kept where one test implies the other, and dropped otherwise; so are `or`, `not()` and
+`contains(path, …)`.
 
-Invariant: the bound contains both, and has no more steps than the larger of them. The least of all has as many as the
-product of their sizes and says little more; what is left out for the room are the branches with the fewest names.
-Cost: O(|one| · |other|) pairs, each with containment tests for what they share; a millisecond for eight steps each.
+Invariant: the bound contains both patterns and has no more steps than the larger of them. The true least bound has as
+many steps as the product of the sizes and is hardly tighter; to save space, the branches with the fewest names are cut.
+Cost: O(|one| · |other|) pairs, each with containment tests for shared parts; a millisecond for eight steps each.
 """
 
 from .. import normal_form_constructors as normal
@@ -22,12 +23,12 @@ from .pattern_minimisation import minimised
 
 WIDEST = 8
 _MOST_LOOKED_AT = 8
-_LARGEST = 64  # steps of a pattern whose product with another is worked out
-_MOST_PARTS = 256  # and steps and conditions
+_LARGEST = 64  # most steps of a pattern whose product is computed
+_MOST_PARTS = 256  # most steps and conditions
 
 
 def upper_bound(one: Pattern, other: Pattern) -> Pattern:
-    """The tightest pattern, as far as it can be found, that contains both."""
+    """The tightest pattern found that contains both."""
     if one.root is None or other.root is None:
         return Pattern(None)
     if one == other:
@@ -39,7 +40,7 @@ def upper_bound(one: Pattern, other: Pattern) -> Pattern:
     roots = [each for each in demands if isinstance(each, Node)]
     if not roots:
         return Pattern(None)
-    # One way down from the document is the pattern; further ones hang on it as absolute paths.
+    # The first path down from the document becomes the pattern; further paths are attached as absolute paths.
     first = max(roots, key=_weight)
     more = tuple(normal.root(each) for each in roots if each is not first)
     built = normal.node(first.axis, first.test, (*first.conditions, *more))
@@ -54,11 +55,11 @@ class _Product:
         self._kept: list[tuple[Condition, ...]] = []
 
     def common(self, left: tuple[Condition, ...], right: tuple[Condition, ...]) -> tuple[Condition, ...]:
-        """What follows from both sets of conditions, each at its own node."""
+        """The conditions that follow from both sets, each set at its own node."""
         key = id(left), id(right)
         known = self._known.get(key)
         if known is None:
-            self._kept += [left, right]  # so that their ids stay theirs
+            self._kept += [left, right]  # keeps them alive, so that their ids stay unique
             known = self._known[key] = self._merged(left, right)
         return known
 
@@ -92,7 +93,7 @@ class _Product:
             found += self._merge(node, other)
             seen = {(id(node), id(other))}
             pairs = [*((node, below) for below in _children(other)), *((below, other) for below in _children(node))]
-            for left, right in pairs:  # which grows meanwhile
+            for left, right in pairs:  # grows during the loop
                 if (id(left), id(right)) in seen:
                     continue
                 seen.add((id(left), id(right)))
@@ -104,7 +105,7 @@ class _Product:
         return found
 
     def _merge(self, node: Node, other: Node) -> list[Condition]:
-        """The merge of two nodes below the same one."""
+        """The merge of two nodes with the same parent."""
         if node.test == other.test:
             test = node.test
         elif node.is_element and other.is_element:
@@ -124,7 +125,7 @@ def _size(condition: Condition) -> int:
 
 
 def _weight(node: Node) -> int:
-    """How much a pattern says: names count, `*` hardly."""
+    """How specific a pattern is: names count, `*` hardly does."""
     weight, level = 0, [node]
     while level:
         weight += sum(1 if each.test == WILDCARD else 4 for each in level)

@@ -1,11 +1,11 @@
 """Containment of plain paths: `//b//d` contains `/a/b/c/d`.
 
-The general path is cut at its `//` into blocks of names at fixed distances (`*` only counts). The first block stands at
-the root unless the path begins with `//`; each further block takes the earliest place after the one before it, which
-leaves the most room for the rest: a path need not end where a pattern ends, so the earliest is always right.
+The general path is split at its `//` into blocks of names at fixed distances (`*` only adds distance). The first block
+starts at the root unless the path begins with `//`. Each further block takes the earliest position after the previous
+one. Greedy is right: a path need not end where a pattern ends, so the earliest position leaves the most for the rest.
 
 Invariant: agrees with the homomorphism of `pattern_containment.py` (property test). Cost: O(|general| · |special|) at
-worst, mostly one walk.
+worst, usually one pass.
 """
 
 from ..tree_pattern import WILDCARD, Node
@@ -15,7 +15,7 @@ def linear_contains(general: tuple[Node, ...], special: tuple[Node, ...]) -> boo
     """Whether every document with the path `special` has the path `general`."""
     if not general or (len(general) == 1 and general[0].test == WILDCARD):
         return True  # every document has an element
-    place = -1  # where the last name stands in `special`; -1 is the document
+    place = -1  # position of the last name in `special`; -1 is the document
     for low, exact, names in _blocks(general):
         found = _find(names, special, place + low, only=exact)
         if found < 0:
@@ -25,9 +25,9 @@ def linear_contains(general: tuple[Node, ...], special: tuple[Node, ...]) -> boo
 
 
 def _blocks(general: tuple[Node, ...]) -> list[tuple[int, bool, list[tuple[int, str]]]]:
-    """Runs of names at fixed distances: how far after the last name, exactly so far or not, and (offset, name) each.
+    """Runs of names at fixed distances: (distance from the last name, whether it is exact, (offset, name) pairs).
 
-    `*` at the end is a block without a name: only room.
+    A trailing `*` is a block without names: it only demands depth.
     """
     blocks: list[tuple[int, bool, list[tuple[int, str]]]] = []
     low, exact = 0, True
@@ -48,9 +48,9 @@ def _blocks(general: tuple[Node, ...]) -> list[tuple[int, bool, list[tuple[int, 
 
 
 def _find(names: list[tuple[int, str]], special: tuple[Node, ...], first: int, *, only: bool) -> int:
-    """The earliest place from `first` on where a block fits, -1 if none; with `only`, at `first` itself, from the root.
+    """The earliest position from `first` on where a block fits, or -1; with `only`, just `first`, from the root.
 
-    A fixed distance needs child steps all the way.
+    A fixed distance requires child steps throughout.
     """
     last = len(special) - names[-1][0]
     for begin in range(first, min(last, first + 1) if only else last):

@@ -1,9 +1,9 @@
 """Containment of tree patterns: every document that matches `special` matches `general`.
 
-Found by homomorphism (Chan, Ni: Efficient XML Data Dissemination with Piggybacking, SIGMOD 2007, §2, leaves the way
-open): what `special` demands is a set of facts about any document that matches it, a `Place` per node; a demand of
-`general` is proved where some place meets it. A chain of `*` is a distance: `/*/*//b` is a `b` at least three below,
-whatever way it is written.
+Found by homomorphism (Chan, Ni: Efficient XML Data Dissemination with Piggybacking, SIGMOD 2007, §2, does not prescribe
+a method): the demands of `special` are facts about any document that matches it, with a `Place` per node; a demand of
+`general` is proved if some place meets it. A chain of `*` is a distance: `/*/*//b` is a `b` at least three levels down,
+however it is written.
 
     general  //b[c]          b ↦ b, c ↦ c         special  /a/b[c = 5]/d
 
@@ -11,9 +11,9 @@ Conditions: a comparison follows from a stronger one (`value_implication.py`), `
 case of an `or` among the facts, `not(x)` from a `not(y)` such that x would make y true, `contains(path, …)` from the
 same path.
 
-Invariant: sound: `contains` is True only if it is so for all documents. Complete where homomorphism is (conjunctions of
-`/`, `//` and names; with `*`, most cases); a proof that takes more than `MOST_STEPS` attempts, or facts of cases, is
-given up.
+Invariant: sound: `contains` is True only if containment holds for all documents. Complete where homomorphism is
+complete (conjunctions of `/`, `//` and names; with `*`, most cases). A proof that needs more than `MOST_STEPS`
+attempts, or case facts, is abandoned.
 Cost: O(|general| · |special|²) without `or` and `not`; some microseconds for two plain paths (`path_containment.py`).
 """
 
@@ -27,12 +27,12 @@ from .path_containment import linear_contains
 from .value_implication import excludes, implies
 
 MOST_STEPS = 20_000
-_FACTS_A_STEP = 16  # that are looked at in one attempt
-_TALLEST = 120  # steps above each other that a proof goes down
+_FACTS_A_STEP = 16  # facts examined in one attempt
+_TALLEST = 120  # deepest chain of steps that a proof descends
 
 
 class Effort:
-    """What may still be spent on proofs."""
+    """The budget left for proofs."""
 
     __slots__ = ("left",)
 
@@ -53,7 +53,7 @@ def contains(general: Pattern, special: Pattern, effort: Effort | None = None) -
 
 
 class Reached(NamedTuple):
-    """A place below another: at least `low` elements further down, exactly so many if `exact`."""
+    """A place below another: at least `low` levels further down, exactly `low` levels if `exact`."""
 
     place: "Place"
     test: str
@@ -62,12 +62,12 @@ class Reached(NamedTuple):
 
 
 class Place:
-    """What is known of a node of any document that matches."""
+    """The known facts about a node of any matching document."""
 
     __slots__ = ("_below", "_cases", "_first", "conditions", "told")
 
     def __init__(self, conditions: tuple[Condition, ...], known: tuple[Condition, ...] = (), first: int = 0) -> None:
-        """`known` are facts already; of these, what stands before `first` has been told apart into cases."""
+        """`known` holds facts already derived; the `or`s before index `first` have been split into their cases."""
         self.conditions = (*known, *_facts(conditions))
         few = len(self.conditions) <= _FACTS_A_STEP
         self.told: Collection[Condition] = self.conditions if few else frozenset(self.conditions)
@@ -92,16 +92,16 @@ class Place:
 
     @property
     def alternatives(self) -> Iterator[tuple[int, AnyOf]]:
-        """Each `or` among the facts that is still to be told apart into its cases, and where it stands."""
+        """Each `or` among the facts that is not yet split into its cases, with its index."""
         for index in range(self._first, len(self.conditions)):
             condition = self.conditions[index]
             if isinstance(condition, AnyOf):
                 yield index, condition
 
     def case(self, index: int, part: int) -> "Place":
-        """The place with one part of the `or` at `index` as a fact instead; those before it are left as they are.
+        """The place with one part of the `or` at `index` as a fact in its stead; earlier `or`s stay as they are.
 
-        In whatever order several are told apart, the cases are the same: one order is enough.
+        The order in which several `or`s are split does not change the cases, so one order is enough.
         """
         place = self._cases.get((index, part))
         if place is None:
@@ -113,7 +113,7 @@ class Place:
 
 
 class Facts:
-    """What `special` says of every document that matches it, and proofs from it."""
+    """The facts that `special` implies for every matching document, and proofs from them."""
 
     def __init__(self, special: Pattern, effort: Effort | None = None) -> None:
         demands = () if special.root is None else (special.root, *_absolute(special.root))
@@ -123,15 +123,15 @@ class Facts:
         self._alive: list[Node] = []
 
     def prove(self, root: Node) -> bool:
-        """Whether `root` is found below every document that matches."""
+        """Whether every matching document has `root` below it."""
         if any(AnyOf(()) in reached.place.conditions for reached in self.document.below):
             return True  # nothing matches
         rest, absolute = _apart(root)
-        self._alive += [rest, *absolute]  # what is known is known by their ids
+        self._alive += [rest, *absolute]  # facts are cached by id, so their objects must stay alive
         return all(self.holds(demand, self.document) for demand in (rest, *absolute))
 
     def holds(self, condition: Condition, place: Place) -> bool:
-        """Whether a condition, which must stay alive meanwhile, follows from the facts."""
+        """Whether a condition follows from the facts; the caller keeps the condition alive meanwhile."""
         key = id(condition), place
         known = self._known.get(key)
         if known is None:
@@ -150,7 +150,7 @@ class Facts:
         )
 
     def _in_case(self, condition: Condition, place: Place, index: int, part: int) -> bool:
-        self._effort.left -= len(place.conditions) + len(place.below)  # a place with so many facts is made
+        self._effort.left -= len(place.conditions) + len(place.below)  # the cost of a place with this many facts
         return self._effort.left >= 0 and self.holds(condition, place.case(index, part))
 
     def _follows(self, condition: Condition, place: Place) -> bool:
@@ -177,7 +177,7 @@ class Facts:
                 return self._fails(condition.condition, place)
 
     def _found(self, node: Node, place: Place) -> bool:
-        """Whether some place below is where `node` wants one."""
+        """Whether some place below satisfies `node`."""
         low, exact, target = distance(node)
         if place is self.document and low <= 1 and target.test == WILDCARD and not target.conditions:
             return True  # a document has an element
@@ -216,9 +216,9 @@ class Facts:
 
 
 def distance(node: Node) -> tuple[int, bool, Node]:
-    """How far below a node is wanted, chains of bare `*` counted: (at least, exactly so far, the node at the end).
+    """How far below a node is demanded, counting chains of bare `*`: (least distance, is exact, node at the end).
 
-    Of a bare `*` at the end one that far down exists when there is one anywhere deeper.
+    For a bare `*` at the end, a node at that depth exists if any deeper node exists.
     """
     low, exact = 0, True
     while True:
@@ -235,7 +235,7 @@ def distance(node: Node) -> tuple[int, bool, Node]:
 
 
 def _apart(node: Node) -> tuple[Node, list[Node]]:
-    """A node without the absolute paths that it and those below it demand, and these: they hold anywhere or nowhere."""
+    """A node without its absolute paths (its own and those below it), and these paths: they hold for any context."""
     kept: list[Condition] = []
     absolute: list[Node] = []
     for condition in node.conditions:
@@ -254,7 +254,7 @@ def _apart(node: Node) -> tuple[Node, list[Node]]:
 
 
 def _facts(conditions: tuple[Condition, ...]) -> Iterator[Condition]:
-    """The conditions, `and` taken apart; the first node of a path that passes a test is a node that passes it."""
+    """The conditions, with `and` split; a `First` test implies that some node of its path passes the test."""
     for condition in conditions:
         if isinstance(condition, AllOf):
             yield from _facts(condition.conditions)
@@ -265,7 +265,7 @@ def _facts(conditions: tuple[Condition, ...]) -> Iterator[Condition]:
 
 
 def path_of(first: First) -> Condition:
-    """The path that a test of its first node demands, with a node at its end that passes the test."""
+    """The path that a `First` test demands, with a node at its end that passes the test."""
     last = len(first.steps) - 1
     return normal.chain(
         [
@@ -276,7 +276,7 @@ def path_of(first: First) -> Condition:
 
 
 def _absolute(node: Node) -> Iterator[Condition]:
-    """What a node and those that it demands say about the document as a whole."""
+    """The absolute paths that a node, and the nodes it demands, require of the document."""
     for condition in node.conditions:
         match condition:
             case Node():

@@ -1,18 +1,18 @@
-"""Generalisation by one small change, and the size of a pattern: the steps on which aggregation walks.
+"""Generalisation by one small change, and the size of a pattern: the steps that aggregation takes.
 
-Each change gives a pattern that contains the one it came from:
+Each change yields a pattern that contains the original:
 
-    wildcard    a name becomes `*`               /a/b/c  →  /a/*/c
-    descendant  `/` becomes `//`                 /a/b/c  →  /a/b//c
-    absorb      a bare `*` before a step goes    /a/*/c  →  /a//c
-    drop        a bare last `*`, `@x`, `text()`  /a/b/*  →  /a/b
-    leaf        another last step goes           /a/b/c  →  /a/b
-    condition   a comparison, `or`, `not`, … goes
+    wildcard    a name becomes `*`                      /a/b/c  →  /a/*/c
+    descendant  `/` becomes `//`                        /a/b/c  →  /a/b//c
+    absorb      remove a bare `*` before a step         /a/*/c  →  /a//c
+    drop        remove a bare last `*`, `@x`, `text()`  /a/b/*  →  /a/b
+    leaf        remove another last step                /a/b/c  →  /a/b
+    condition   remove a comparison, `or`, `not`, …
 
-Only mandatory positive parts are changed; what stands under `or` and `not()` goes as a whole or stays. Repeated, they
+Only mandatory positive parts are changed; a part under `or` or `not()` is removed as a whole or stays. Repeated changes
 lead from every pattern to `/`, which every document matches.
 
-Invariant: `contains(after, before)` for every change. Cost: a node for each step above the change.
+Invariant: `contains(after, before)` for every change. Cost: one new node per step above the change.
 """
 
 from collections.abc import Iterator
@@ -25,12 +25,12 @@ Change = Literal["wildcard", "descendant", "absorb", "drop", "leaf", "condition"
 
 
 def size(pattern: Pattern) -> int:
-    """The number of steps, those in predicates included: what space bounds count."""
+    """The number of steps, including those in predicates; space bounds count these."""
     return 0 if pattern.root is None else sum(isinstance(each, Node) for each in conditions_in(pattern.root))
 
 
 def generalisations(pattern: Pattern) -> Iterator[tuple[int, Change, Pattern]]:
-    """All patterns that are one change away: where, what, and the pattern."""
+    """All patterns that are one change away: (place, change, pattern)."""
     for place, part in enumerate(parts(pattern)):
         for change in changes(part):
             after = generalised(pattern, place, change)
@@ -39,7 +39,7 @@ def generalisations(pattern: Pattern) -> Iterator[tuple[int, Change, Pattern]]:
 
 
 def parts(pattern: Pattern) -> list[Condition]:
-    """What can be changed, by place: the steps that are demanded outright and their other conditions, from the root."""
+    """The parts that can be changed, by place: mandatory steps and their other conditions, from the root."""
     found: list[Condition] = []
     waiting: list[Condition] = [] if pattern.root is None else [pattern.root]
     while waiting:
@@ -80,12 +80,12 @@ def generalised(pattern: Pattern, place: int, change: Change) -> Pattern:
         assert isinstance(node, Node)
         others = node.conditions[:index] + node.conditions[index + 1 :]
         after = normal.node(node.axis, node.test, others if after is None else (*others, after))
-    # What matches nothing stays so until the condition that forbids it goes.
+    # A pattern that matches nothing stays so until the contradictory condition is removed.
     return Pattern(after) if after is None or isinstance(after, Node) else pattern
 
 
 def _changed(part: Condition, change: Change) -> Condition | None:
-    """A part after a change of it; None when it goes."""
+    """A part after a change; None if the change removes it."""
     if change in ("drop", "leaf", "condition"):
         return None
     assert isinstance(part, Node)
@@ -99,7 +99,7 @@ def _changed(part: Condition, change: Change) -> Condition | None:
 
 
 def _way(root: Node, place: int) -> list[tuple[Condition, int]]:
-    """The parts from the root down to the one at a place, each with the index of the next among its conditions."""
+    """The parts from the root down to the part at `place`, each with the index of the next among its conditions."""
     way: list[tuple[Condition, int]] = []
     part: Condition = root
     while place:
@@ -117,7 +117,7 @@ def _way(root: Node, place: int) -> list[tuple[Condition, int]]:
 
 
 def _count(condition: Condition) -> int:
-    """How many parts a condition has."""
+    """The number of parts of a condition."""
     if not isinstance(condition, Node):
         return 1
     count, waiting = 0, [condition]

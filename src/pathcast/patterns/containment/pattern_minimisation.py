@@ -1,12 +1,12 @@
 """Minimisation: a tree pattern without the parts that follow from the others.
 
-`/a[b]/b/c` asks for no more than `/a/b/c`. A part may go when the pattern without it is still contained in the pattern
-with it; the other direction is plain. Parts are tried from the largest to the smallest, each once: what could not go
-does not become superfluous when something else goes.
+`/a[b]/b/c` demands no more than `/a/b/c`. A part can be removed if the pattern without it is still contained in the
+pattern with it; the other direction always holds. Parts are tried once each, from the largest to the smallest: a part
+that is needed stays needed when others are removed.
 
-Invariant: the same documents match. Minimal where containment is complete and the pattern is not huge.
-Cost: one containment test for each branch, condition and absolute path; none for a plain path, which is minimal, nor
-for a pattern of more than `_LARGEST` parts. All tests together take at most `_EFFORT` steps of proofs.
+Invariant: the same documents match. The result is minimal where containment is complete and the pattern is not huge.
+Cost: one containment test per branch, condition and absolute path; none for a plain path, which is minimal, nor for a
+pattern of more than `_LARGEST` parts. All tests together take at most `_EFFORT` proof steps.
 """
 
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from ..tree_pattern import TEXT, WILDCARD, Compare, Condition, First, Node, Patt
 from .pattern_containment import MOST_STEPS, Effort, contains
 from .pattern_generalisation import size
 
-_LARGEST = 256  # parts of a pattern that is looked at
+_LARGEST = 256  # most parts of a pattern that is minimised
 _EFFORT = 8 * MOST_STEPS
 
 
@@ -38,7 +38,7 @@ def minimised(pattern: Pattern) -> Pattern:
 
 
 def _may_shrink(node: Node) -> bool:
-    """Whether a condition might follow from others: only if these have steps with the same test."""
+    """Whether a condition might follow from others: only if they have steps with the same test."""
     conditions = node.conditions
     if len(conditions) == 1 and isinstance(conditions[0], (Root, First)):
         return True
@@ -61,7 +61,7 @@ _VALUE = "."
 
 
 def _tests(condition: Condition) -> set[str]:
-    """The tests of all steps of a condition; `.` for one that looks at the node's own value."""
+    """The tests of all steps of a condition; `.` for a test of the node's own value."""
     found = {each.test for each in conditions_in(condition) if isinstance(each, Node)}
     return found | {_VALUE} if isinstance(condition, (Compare, StringTest)) else found
 
@@ -71,7 +71,7 @@ def _is_element(test: str) -> bool:
 
 
 def without_a_part(pattern: Pattern) -> Iterator[Pattern]:
-    """The pattern with one mandatory part left out, whole branches where there are several."""
+    """The pattern with one mandatory part removed; a whole branch where there are several."""
     if pattern.root is not None:
         for root in _without(pattern.root):
             yield Pattern(root)

@@ -1,12 +1,12 @@
-"""Implication between tests of one value: what `@a >= 5` tells about `@a >= 3`.
+"""Implication between tests of one value: `@a >= 5` implies `@a >= 3`.
 
-Both tests look at the same node, so at the same string-value. XPath 1.0 compares with `<` and the like as numbers, and
-with a number also `=` and `!=`; a value that is no number is NaN: unequal to every number, in no order with any.
+Both tests look at the same node and so at the same string-value. XPath 1.0 compares with `<`, `<=`, `>`, `>=` as
+numbers, and so does `=` or `!=` with a number. A non-numeric value is NaN: unequal to every number and unordered.
 
-Invariant: `implies(known, wanted)` only when every value that passes `known` passes `wanted`; `excludes(known, other)`
-only when no value passes both. Of two single tests nothing true is missed, but for pairs of `contains` and
-`starts-with` that exclude each other only through a third fact; several tests are not put together (`>= 5` and
-`<= 5` do not give `= 5`).
+Invariant: `implies(known, wanted)` only if every value that passes `known` passes `wanted`; `excludes(known, other)`
+only if no value passes both. For two single tests both are complete, except for pairs of `contains` and `starts-with`
+that exclude each other only through a third fact. Several tests are not combined (`>= 5` and `<= 5` do not give
+`= 5`).
 """
 
 from ..tree_pattern import Compare, Operator, StringTest
@@ -24,7 +24,7 @@ def implies(known: Test, wanted: Test) -> bool:
     if _is_text(known, "="):
         assert isinstance(known, Compare)
         return holds(wanted, known.string or "")
-    if _is_text(wanted, "!="):  # then all values but one pass
+    if _is_text(wanted, "!="):  # all values but one pass
         assert isinstance(wanted, Compare)
         return not holds(known, wanted.string or "")
     if isinstance(known, StringTest):
@@ -48,7 +48,7 @@ def excludes(known: Test, other: Test) -> bool:
         return False
     if known.number is None or other.number is None:
         return False
-    if known.operator == "!=":  # passes values that are no numbers
+    if known.operator == "!=":  # non-numeric values pass
         known, other = other, known
     if known.operator == "!=" or known.number is None or other.number is None:
         return False
@@ -66,7 +66,7 @@ def _part_implies(known: StringTest, wanted: StringTest) -> bool:
 
 
 def _number_implies(operator: Operator, bound: float, wanted: Operator, limit: float) -> bool:
-    """Whether `x operator bound` makes `x wanted limit` true, of every x; NaN passes `!=` alone."""
+    """Whether `x operator bound` implies `x wanted limit` for every x; NaN passes `!=` only."""
     match operator, wanted:
         case "=", _:
             return compare_numbers(wanted, bound, limit)

@@ -1,9 +1,9 @@
-"""A memo: values by text, the ones in use kept, in bounded memory.
+"""A cache of values by text, in bounded memory, that evicts unused values.
 
-Two dictionaries: what is kept or found again goes into the `recent` one. When that has grown to half of the bound it
-becomes the older one, and what was not asked for since the last change is forgotten.
+Two dictionaries: a value that is stored or found again moves to `recent`. When `recent` reaches half of the bound, it
+becomes the older dictionary, and the previous older one, which holds the values not used since, is dropped.
 
-Safe to use from several threads: a value that one of them forgets is made anew by another.
+Safe to use from several threads: if one thread evicts a value, another computes it again.
 """
 
 from threading import Lock
@@ -11,13 +11,13 @@ from typing import Generic, TypeVar
 
 Value = TypeVar("Value")
 
-# What a value takes, on the safe side: it is made of the text that it is kept under.
+# A safe estimate of a value's size: the value is built from the text that it is stored under.
 _BYTES_A_VALUE = 512
 _BYTES_A_CHARACTER = 64
 
 
 class Memo(Generic[Value]):
-    """Values by text, in at most so many bytes."""
+    """Values by text, in at most `most` bytes."""
 
     __slots__ = ("_bytes", "_lock", "_most", "_older", "recent")
 
@@ -32,7 +32,7 @@ class Memo(Generic[Value]):
         return len(self.recent.keys() | self._older.keys())
 
     def get(self, text: str) -> Value | None:
-        """The value of a text, if it is kept; `recent.get` is quicker, but does not find all."""
+        """The cached value of a text, or None; `recent.get` is quicker, but does not find all values."""
         value = self.recent.get(text)
         if value is None:
             value = self._older.get(text)
@@ -41,7 +41,7 @@ class Memo(Generic[Value]):
         return value
 
     def keep(self, text: str, value: Value) -> None:
-        """Keep a value; one that alone would take an eighth of the room is not worth it."""
+        """Store a value, unless it alone would take an eighth of the bound."""
         size = _BYTES_A_VALUE + _BYTES_A_CHARACTER * len(text)
         if size > self._most // 8:
             return

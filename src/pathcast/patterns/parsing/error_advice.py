@@ -1,6 +1,6 @@
-"""Advice for a condition that stands where a path should: the same condition as a predicate of the root element.
+"""Advice for a condition outside a predicate: the same condition as a predicate of the root element.
 
-`not(//a)` is asked of the document as `/*[not(//a)]`. A relative path matches anywhere, so the advice for `not(a)` is
+For `not(//a)`, the advice is `/*[not(//a)]`. A relative path matches anywhere, so the advice for `not(a)` is
 `/*[not(//a)]`, too.
 """
 

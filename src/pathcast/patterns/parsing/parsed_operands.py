@@ -1,4 +1,4 @@
-"""Operands: what recursive descent has read and may still become a part of something, with its place."""
+"""Operands: what recursive descent has read but not yet used, with its position in the expression."""
 
 from dataclasses import dataclass, field
 
@@ -7,7 +7,7 @@ from ..tree_pattern import Axis, Condition
 
 @dataclass(slots=True)
 class Path:
-    """A path as it stands; `loose` when it ends in `//.`, which names every node below."""
+    """A path as written; `loose` if it ends in `//.`, which selects every node below."""
 
     absolute: bool
     begin: int
@@ -18,7 +18,7 @@ class Path:
 
 @dataclass(frozen=True, slots=True)
 class LiteralValue:
-    """A string or a number as it stands."""
+    """A string or a number as written."""
 
     value: str | float
     text: str
@@ -28,7 +28,7 @@ class LiteralValue:
 
 @dataclass(frozen=True, slots=True)
 class Truth:
-    """A condition with its place in the expression."""
+    """A condition with its position in the expression."""
 
     condition: Condition
     begin: int

@@ -1,20 +1,20 @@
-"""Assembly: patterns put together from steps and predicates that were seen before.
+"""Assembly: patterns put together from known steps and predicates.
 
-Collections repeat themselves: among a million expressions there are a few hundred steps and some thousand predicates.
-An expression is cut into them, each is looked up, and nodes are built from the last step to the first:
+Collections repeat themselves: a million expressions have a few hundred distinct steps and some thousand predicates.
+The assembler splits an expression into these parts, looks up each, and builds nodes from the last step to the first:
 
     /news[@lang = 'en'][head]//p/q      /news   [@lang = 'en']   [head]   //p   /q
 
-A part that is not known is read once: a comparison (`[a/@b > 5]`) by what stands around its literal, a path
-(`[a[b]/c]`) and what `and` joins from their own parts, everything else by recursive descent.
+An unknown part is parsed once: a comparison (`[a/@b > 5]`) by the text around its literal, a path (`[a[b]/c]`) and the
+operands of `and` from their own parts, everything else by recursive descent.
 
-Why the parts say what the whole says: each of them is complete, its brackets and quotes closed, so what follows it
-stands outside of them and means the same as after any other part. Whatever can't be cut into complete and valid parts,
-can't hold, or exceeds a limit is left to `recursive_descent.py`, which also words the errors.
+Why this is right: each part is complete, with its brackets and quotes closed, so the next part starts outside of them
+and means the same after any part. An expression that cannot be split into complete and valid parts, can never match, or
+exceeds a limit is left to `recursive_descent.py`, which also reports the errors.
 
-Invariant: gives the pattern that `Descent` gives, or None (property test).
-Cost: some 10 µs an expression with two predicates, of which hashing and building nodes are the most; 5 µs more for each
-predicate that is new. Memory: bounded, see `bounded_cache.py`.
+Invariant: returns the pattern that `Descent` returns, or None (property test).
+Cost: some 10 µs per expression with two predicates, mostly for hashing and building nodes; 5 µs more for each new
+predicate. Memory: bounded, see `bounded_cache.py`.
 """
 
 import re
@@ -36,15 +36,15 @@ _TEST = rf"(?:text\(\)|@?{NAME}|\*)"
 _STEP = re.compile(rf"//?{_TEST}")
 _NO_BRACKET = r"""[^\[\]'"]++|'[^']*+'|"[^"]*+\""""
 _PREDICATE = r"\[(?:" + _NO_BRACKET + r"|\[(?:" + _NO_BRACKET + r"|\[(?:" + _NO_BRACKET + r")*+\])*+\])*+\]"
-# Steps, predicates, and the rest from where neither stands: no character is looked at twice.
+# Steps, predicates, and the rest, from the first position where neither matches: no character is scanned twice.
 _PART = re.compile(rf"{_STEP.pattern}|{_PREDICATE}|(?s:.+)")
 _COMPARISON = re.compile(
     rf"(\[{SPACE}(?:(\.//)?({_TEST}(?://?{_TEST})*)|\.){SPACE}(!?=|[<>]=?){SPACE})({LITERAL}|-?{NUMBER}){SPACE}\]"
 )
 _AND = " and "
-_MAY_BE_OR = re.compile(r"(?<![^\W\d])or\b")  # unless after a letter, where it is part of a name
+_MAY_BE_OR = re.compile(r"(?<![^\W\d])or\b")  # not after a letter, where it is part of a name
 
-# How deep a predicate that is put together may stand in others: each may be tried in vain.
+# How deep an assembled predicate may be nested: each level may be tried in vain.
 _DEEPEST = 4
 _STEP_BYTES = 4 << 20
 _PREDICATE_BYTES = 48 << 20
@@ -52,17 +52,17 @@ _DECLARED = 2
 
 
 class _Step(Struct, frozen=True, gc=False):
-    """A step without conditions: its axis and test, and the node that it is when nothing follows."""
+    """A step without conditions: its axis and test, and its node if nothing follows."""
 
     axis: Axis
     test: str
     last: Node
     is_value: bool
-    is_plain: bool  # neither a value nor `//*`: it becomes a node with any conditions
+    is_plain: bool  # neither a value nor `//*`: a node with any conditions
 
 
 class _Predicate(Struct, frozen=True, gc=False):
-    """The conditions that a predicate adds to its node, in order, with their texts, and the number of steps in it."""
+    """The conditions that a predicate adds to its node, in order, with their texts, and its number of steps."""
 
     conditions: tuple[Condition, ...]
     texts: tuple[tuple[str, Condition], ...]
@@ -70,7 +70,7 @@ class _Predicate(Struct, frozen=True, gc=False):
 
 
 class _Frame(Struct, frozen=True, gc=False):
-    """A comparison without its literal, `[a/@b > `: its steps from the last to the first, and the text around it."""
+    """A comparison without its literal, `[a/@b > `: its steps from last to first, and the text around the literal."""
 
     operator: Operator
     steps: tuple[_Step, ...]
@@ -79,7 +79,7 @@ class _Frame(Struct, frozen=True, gc=False):
 
 
 class Assembler:
-    """Puts patterns together; what it knows depends on the namespaces."""
+    """Assembles patterns; its known parts depend on the namespaces."""
 
     def __init__(self, namespaces: Namespaces) -> None:
         self.namespaces = namespaces
@@ -88,7 +88,7 @@ class Assembler:
         self._predicates: Memo[_Predicate] = Memo(_PREDICATE_BYTES)
 
     def pattern(self, expression: str, limit: int) -> Pattern | None:
-        """The pattern of an expression with at most `limit` steps; None leaves it to recursive descent."""
+        """The pattern of an expression with at most `limit` steps; None if recursive descent must read it."""
         if not expression.isascii() and SURROGATE.search(expression):
             return None
         if expression.count("[") + expression.count("(") > MAX_NESTING:
@@ -167,7 +167,7 @@ class Assembler:
         count = 0
         for piece in part[1:-1].split(_AND):
             if piece.endswith("/"):
-                return None  # what follows is the name of a step
+                return None  # the text after it is the name of a step
             predicate = self._predicate(f"[{piece}]", depth)
             if predicate is None:
                 return None
@@ -177,7 +177,7 @@ class Assembler:
         return _Predicate(tuple([condition for _, condition in texts]), texts, count)
 
     def _nested(self, part: str, depth: int) -> _Predicate | None:
-        """A path, which may have predicates itself."""
+        """A path, possibly with predicates of its own."""
         if depth == _DEEPEST or part[1] == "/":
             return None
         path = part[2:-1] if part.startswith("[.//") else "/" + part[1:-1]
@@ -244,7 +244,7 @@ def _compared(steps: tuple[_Step, ...], test: Condition) -> Condition:
 
 
 def _node(step: _Step, conditions: tuple[Condition, ...]) -> Node:
-    """The step with these conditions, which are in normal form."""
+    """The step with these conditions, which must be in normal form."""
     if not conditions:
         return step.last
     if step.axis == "//" and step.test == WILDCARD:
@@ -255,14 +255,14 @@ def _node(step: _Step, conditions: tuple[Condition, ...]) -> Node:
 
 
 def _joined(held: list[_Predicate], below: Node | None) -> tuple[Condition, ...]:
-    """The conditions of predicates and the node that continues the path, in normal form: by text, each once."""
+    """The conditions of predicates and the node that continues the path, in normal form: sorted by text, each once."""
     if below is None and len(held) == 1:
         return held[0].conditions
     by_text: dict[str, Condition] = {}
     for predicate in held:
         by_text.update(predicate.texts)
     if below is not None:
-        # The beginning of its text is enough to sort by, unless another text has the same beginning.
+        # The beginning of the text suffices for sorting, unless another text begins the same.
         text = ("" if below.axis == "/" else ".//") + test_text(below.test)
         for other in by_text:
             if other.startswith(text):
@@ -272,14 +272,14 @@ def _joined(held: list[_Predicate], below: Node | None) -> tuple[Condition, ...]
     return tuple([by_text[text] for text in sorted(by_text)])
 
 
-# One for each way to read names: without prefixes, with prefixes ignored, and the latest declared.
+# One for each way to read names: without prefixes, with prefixes ignored, and with the latest declared prefixes.
 _plain = Assembler(None)
 _ignoring = Assembler("ignore")
 _declared: list[Assembler] = []
 
 
 def assembler(namespaces: Namespaces) -> Assembler:
-    """The assembler that knows what was read with these namespaces."""
+    """The assembler with the parts read under these namespaces."""
     global _declared  # noqa: PLW0603 - replaced as a whole, so that other threads see one list or the other
     if not namespaces:
         return _plain

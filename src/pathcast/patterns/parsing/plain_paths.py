@@ -1,13 +1,13 @@
-"""Plain paths in bulk: `/a//b/*` to a few small integers, without building a tree.
+"""Plain paths in bulk: `/a//b/*` as a few small integers, without a tree.
 
 A step is `2 · symbol`, plus 1 after `//`; symbol 0 is `*`, symbol `k + 1` the name with id `k`. A path is its tuple
 of steps, in the normal form of `normal_form_constructors.py`: `//*/x` becomes `/*//x`, a last `//*` becomes `/*`.
 
-The trick is to cut at single slashes only: with `//` written as `/` and a mark, each piece is one step, and a
-dictionary from pieces to steps does the rest. A piece that is not there yet is checked once; a piece that is no name
-at all makes the expression one for `xpath_parser.py`.
+The trick is to split at single slashes only: with `//` written as `/` and a mark, each piece is one step, and a
+dictionary maps pieces to steps. A new piece is checked once; a piece that is not a name sends the expression to
+`xpath_parser.py`.
 
-Cost: about 1 µs a path once its steps have been seen. Invariant: agrees with `parse` (property test).
+Cost: about 1 µs per path once its steps are known. Invariant: agrees with `parse` (property test).
 """
 
 import re
@@ -29,7 +29,7 @@ _QNAME = re.compile(rf"(?:{NCNAME}:)?{NCNAME}")
 
 
 class PathEncoder:
-    """Turns plain paths into steps over one table of names."""
+    """Encodes plain paths as steps over one table of names."""
 
     def __init__(self, names: Names, namespaces: Namespaces = None, *, max_steps: int = MAX_STEPS) -> None:
         self.names = names
@@ -39,9 +39,9 @@ class PathEncoder:
         self._pieces: dict[str, int] = {WILDCARD: _ANY, _DESCENDANT + WILDCARD: _ANY_BELOW}
 
     def encode(self, expression: str) -> Steps | None:
-        """The steps of a plain path in normal form; None when the expression is not one."""
+        """The steps of a plain path in normal form; None for any other expression."""
         if not isinstance(expression, str):
-            return None  # parsing says so
+            return None  # the parser reports the error
         if len(expression) > self._max_length:
             return None
         absolute = expression if expression[:1] == "/" else "//" + expression
@@ -59,7 +59,7 @@ class PathEncoder:
         return normalised(steps)
 
     def _learn(self, piece: str) -> bool:
-        """Give a piece its step; False when it is not a plain one."""
+        """Register the step of a piece; False if the piece is not plain."""
         if piece in self._pieces:
             return True
         below = piece[:1] == _DESCENDANT
@@ -82,13 +82,13 @@ class PathEncoder:
         return tuple(map(self.step, linear))
 
     def step(self, node: Node) -> int:
-        """The number of one step."""
+        """The code of one step."""
         symbol = 0 if node.test == WILDCARD else self.names.add(node.test) + 1
         return 2 * symbol + (node.axis == "//")
 
 
 def normalised(steps: Steps) -> Steps:
-    """Move each `//` in front of a `*` behind it."""
+    """Move each `//` that precedes a `*` after it."""
     if _ANY_BELOW not in steps:
         return steps
     result = list(steps)

@@ -1,10 +1,10 @@
-"""Recursive descent: the grammar of the fragment, rule by rule, over the tokens of one expression.
+"""Recursive descent: the grammar of the supported fragment, rule by rule, over the tokens of one expression.
 
-It takes every expression of the fragment, refuses every other with an error that points at its place, and defines the
-meaning of both: the quicker ways (`pattern_assembly.py`, `plain_paths.py`) give what it gives, or leave the expression
-to it.
+It reads every expression of the fragment, rejects every other with an error that points at the offending text, and so
+defines the language. The quicker parsers (`pattern_assembly.py`, `plain_paths.py`) return the same pattern, or leave
+the expression to it.
 
-Cost: some 2 µs a token.
+Cost: some 2 µs per token.
 """
 
 from collections.abc import Mapping
@@ -48,7 +48,7 @@ _LONGEST_ADVICE = 200
 
 
 class Descent(Cursor):
-    """Reads one expression; `pattern` or `predicate` says what it is read as."""
+    """Reads one expression, as a `pattern` or as a `predicate`."""
 
     def __init__(self, expression: str, namespaces: Namespaces, max_steps: int, max_nesting: int) -> None:
         super().__init__(expression, max_nesting)
@@ -56,7 +56,7 @@ class Descent(Cursor):
         self.max_steps = max_steps
         self.steps = 0
         self.plain = True
-        self.printed = max_nesting > MAX_NESTING  # was parsed before, within all limits
+        self.printed = max_nesting > MAX_NESTING  # parsed before, within all limits
 
     # The whole expression.
 
@@ -79,18 +79,20 @@ class Descent(Cursor):
         return Pattern(root if isinstance(root, Node) else Node("/", WILDCARD, (NEVER,)))
 
     def reject_call(self) -> NoReturn:
-        """A function at the beginning: it needs an element whose predicate it is."""
+        """Reject a function call at the start: it belongs in a predicate."""
         name, opening = self.token, self.tokens[self.at + 1]
         if name.text not in ("not", "contains", "starts-with"):
             raise self.unknown_function(name, opening)
         raise self.outside_a_predicate(name.at, opening.stop, f"'{name.text}()'")
 
     def outside_a_predicate(self, begin: int, end: int, what: str) -> PatternError:
-        """The error about a condition that is no predicate, with the predicate to write instead."""
+        """The error about a condition outside a predicate, with the predicate to write instead."""
         advice = as_predicate(self.expression, self.tokens)
         if len(advice) > _LONGEST_ADVICE or not self.is_pattern(advice):
             advice = "/*[…]"
-        return self.error(begin, end, f"{what} stands outside a predicate; write {advice}", "//a[. = 5], //a[b and c]")
+        return self.error(
+            begin, end, f"{what} is allowed only in a predicate; write {advice}", "//a[. = 5], //a[b and c]"
+        )
 
     def is_pattern(self, expression: str) -> bool:
         try:
@@ -105,7 +107,7 @@ class Descent(Cursor):
             raise self.outside_a_predicate(token.at, token.stop, f"'{token.text}'")
         if token.text == "|":
             raise self.error(token.at, token.stop, "'|' is not supported", "one subscription for each alternative")
-        raise self.unexpected("the end")
+        raise self.unexpected("the end of the expression")
 
     # Paths.
 
@@ -123,7 +125,7 @@ class Descent(Cursor):
                 self.next()
                 if self.sees("["):
                     raise self.error(
-                        self.token.at, self.token.stop, "XPath allows no predicate after '.'", "*[…], or and"
+                        self.token.at, self.token.stop, "XPath does not allow a predicate after '.'", "*[…], or and"
                     )
                 path.loose = axis == "//"
             else:
@@ -151,8 +153,8 @@ class Descent(Cursor):
         test = self.test()
         if closed:
             above = path.steps[-1][1]
-            kind = "text" if above == TEXT else "an attribute"
-            raise self.error(begin.at, self.tokens[self.at - 1].stop, f"nothing lies below {kind}")
+            kind = "a text node" if above == TEXT else "an attribute"
+            raise self.error(begin.at, self.tokens[self.at - 1].stop, f"{kind} has no children")
         conditions: list[Condition] = []
         if _is_value(test):
             self.grow()
@@ -163,12 +165,12 @@ class Descent(Cursor):
         path.steps.append((axis, test, conditions))
 
     def grow(self) -> None:
-        """The expression is more than a plain path: it becomes a tree, whose depth is bounded."""
+        """The expression is more than a plain path: it becomes a tree, with bounded depth."""
         self.plain = False
         if self.steps > MAX_TREE_STEPS and not self.printed:
             raise LimitError(
-                f"a subscription that is more than a plain path has more than {MAX_TREE_STEPS} steps "
-                "(plain paths may have more, see Subscriptions(max_steps=…))",
+                f"a subscription other than a plain path has more than {MAX_TREE_STEPS} steps "
+                "(only plain paths may have more, see Subscriptions(max_steps=…))",
                 column=self.token.at + 1,
             )
 
@@ -182,7 +184,7 @@ class Descent(Cursor):
             if self.sees("*"):
                 raise self.error(token.at, self.token.stop, "'@*' is not supported", "an attribute by its name, @a")
             if self.token.kind != "name":
-                raise self.unexpected("an attribute's name")
+                raise self.unexpected("an attribute name")
             return "@" + self.name(self.next())
         if self.sees("::"):
             raise self.error(token.at, self.token.stop, f"'{token.text}::' is not supported")
@@ -199,7 +201,7 @@ class Descent(Cursor):
         raise self.error(token.at, end, f"'{self.expression[token.at : end]}' is not supported here")
 
     def name(self, token: Token) -> str:
-        """The expanded name that a token stands for."""
+        """The expanded name of a token."""
         text = token.text
         if self.sees(":") and self.before("*"):
             raise self.error(token.at, token.stop + 2, f"'{text}:*' is not supported", "a name with its prefix, or *")
@@ -233,12 +235,12 @@ class Descent(Cursor):
         self.nesting -= 1
         if inside_value and _looks_below(truth):
             raise self.error(
-                opening.at, self.tokens[self.at - 1].stop, "nothing lies below an attribute or text", "[. = 5]"
+                opening.at, self.tokens[self.at - 1].stop, "an attribute or text node has no children", "[. = 5]"
             )
         return truth
 
     def disjunction(self, first: Condition | None = None) -> Condition:
-        """`a and b or c`; `first` when its beginning was read already."""
+        """`a and b or c`; `first` if the beginning is already read."""
         parts = [self.conjunction(first)]
         while self.sees("or"):
             self.next()
@@ -338,7 +340,7 @@ class Descent(Cursor):
         closing = self.expect(")", "')'")
         self.nesting -= 1
         if self.sees("/", "//", "["):
-            raise self.error(opening.at, closing.stop, "a path can't go on after parentheses")
+            raise self.error(opening.at, closing.stop, "a path cannot continue after parentheses")
         if isinstance(inner, Truth):
             return Truth(inner.condition, opening.at, closing.stop)
         return inner
@@ -369,7 +371,12 @@ class Descent(Cursor):
                 path.begin, path.end, f"the first argument of {function}() must be a path", f"{function}(@a, 'x')"
             )
         if not isinstance(literal, LiteralValue) or not isinstance(literal.value, str):
-            raise self.error(literal.begin, literal.end, f"{function}() looks for a string", f"{function}(@a, 'x')")
+            raise self.error(
+                literal.begin,
+                literal.end,
+                f"the second argument of {function}() must be a string",
+                f"{function}(@a, 'x')",
+            )
         if path.absolute and not path.steps:
             path.steps.append(("/", WILDCARD, []))
         steps = []
@@ -384,18 +391,18 @@ class Descent(Cursor):
 
 
 def _is_value(test: str) -> bool:
-    """Whether a test names attributes or text, which have nothing below."""
+    """Whether a test selects attributes or text, which have no children."""
     return test[0] == "@" or test == TEXT
 
 
 def _wildcard(axis: Axis, conditions: list[Condition]) -> Node | None:
-    """A `*` step of a path whose first node counts: its axis must stay."""
+    """A `*` step of a path whose first node counts: its axis must not change."""
     holds = normal.node("/", WILDCARD, conditions)
     return Node(axis, WILDCARD, holds.conditions) if isinstance(holds, Node) else None
 
 
 def _looks_below(condition: Condition) -> bool:
-    """Whether a condition asks for nodes below its context (which an attribute or text node has not)."""
+    """Whether a condition demands nodes below its context (an attribute or text node has none)."""
     match condition:
         case Node():
             return True

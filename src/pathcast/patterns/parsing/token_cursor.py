@@ -1,7 +1,7 @@
-"""The cursor: a place in an expression's tokens, what stands there, and errors that point at it.
+"""The cursor: a position in an expression's tokens, the token there, and errors that point at it.
 
-A token's text tells its kind apart from all others: only names start with a letter, only literals with a quote, and the
-end is empty. So to see a symbol or a word is to compare the text.
+A token's text determines its kind: only names start with a letter, only literals with a quote, and the end is empty.
+A comparison of texts therefore identifies a symbol or a word.
 """
 
 from pathcast.errors import LimitError, PatternError
@@ -21,18 +21,18 @@ class Cursor:
         self.nesting = 0
 
     def next(self) -> Token:
-        """The present token, which is not the end; the cursor goes on to the one after it."""
+        """Return the current token, which is not the end, and advance to the next."""
         token = self.token
         self.at += 1
         self.token = self.tokens[self.at]
         return token
 
     def sees(self, *texts: str) -> bool:
-        """Whether one of these symbols or words stands here."""
+        """Whether the current token is one of these symbols or words."""
         return self.token.text in texts
 
     def before(self, symbol: str) -> bool:
-        """Whether `symbol` follows the present token."""
+        """Whether `symbol` follows the current token."""
         return self.tokens[min(self.at + 1, len(self.tokens) - 1)].text == symbol
 
     def error(self, begin: int, end: int, reason: str, supported: str = SUPPORTED) -> PatternError:
@@ -40,11 +40,11 @@ class Cursor:
         return pattern_error(self.expression, begin, end, reason, supported)
 
     def unexpected(self, wanted: str) -> PatternError:
-        """The error that something else stands here than should."""
+        """The error that another token was expected here."""
         token = self.token
         if token.kind == "end":
-            return self.error(token.at, token.at, f"the expression ends where {wanted} should stand")
-        return self.error(token.at, token.stop, f"'{token.text}' stands where {wanted} should stand")
+            return self.error(token.at, token.at, f"expected {wanted}, but the expression ends")
+        return self.error(token.at, token.stop, f"expected {wanted}, got '{token.text}'")
 
     def expect(self, symbol: str, wanted: str) -> Token:
         if not self.sees(symbol):

@@ -3,13 +3,13 @@
 The fragment: `/`, `//`, `*`, `.`; predicates with `and`, `or`, `not()`; `@a`, `text()`, `.` and paths, alone or
 compared with a string or a number; `contains()` and `starts-with()`; absolute paths inside predicates; a trailing
 `/@a` or `/text()`. A relative expression matches anywhere: `a/b` is `//a/b`. Everything else is a `PatternError` that
-points at its place.
+points at the offending text.
 
-An expression is put together from parts that are known (`pattern_assembly.py`), or else read by recursive descent
-(`recursive_descent.py`), which also words all errors. Plain paths in bulk go through `plain_paths.py` instead.
+An expression is assembled from known parts (`pattern_assembly.py`) or, failing that, read by recursive descent
+(`recursive_descent.py`), which also reports all errors. Plain paths in bulk go through `plain_paths.py` instead.
 
-Cost: linear in the length of the expression, which is checked before anything else is done: some 0.2 s for the worst of
-65,536 characters.
+Cost: linear in the length of the expression, which is checked first: some 0.2 s for the worst expression of 65,536
+characters.
 """
 
 from pathcast.errors import LimitError, PatternError
@@ -25,18 +25,18 @@ _STEP_LENGTH = MAX_LENGTH // MAX_STEPS
 
 
 def max_length(max_steps: int) -> int:
-    """How many characters an expression may have: 65,536, or 256 for each of the steps that it may have."""
+    """The most characters of an expression: 65,536, or 256 per allowed step if that is more."""
     return max(MAX_LENGTH, _STEP_LENGTH * max_steps)
 
 
 def parse(expression: str, namespaces: Namespaces = None, *, max_steps: int = MAX_STEPS) -> Pattern:
-    """The tree pattern of an XPath expression; `PatternError` when it is outside the fragment, or `LimitError`.
+    """The tree pattern of an XPath expression; `PatternError` if it is outside the fragment, `LimitError` if too large.
 
     >>> str(pathcast.patterns.parse("a[c and b]"))
     '//a[c]/b'
     """
     if not isinstance(expression, str):
-        raise PatternError(f"a subscription is a str, not {type(expression).__name__}")
+        raise PatternError(f"a subscription must be a str, got {type(expression).__name__}")
     if len(expression) > max_length(max_steps):
         raise LimitError(
             f"the subscription has {len(expression):,} characters; at most {max_length(max_steps):,} allowed "
@@ -49,7 +49,7 @@ def parse(expression: str, namespaces: Namespaces = None, *, max_steps: int = MA
 
 
 def parse_printed(text: str, namespaces: Namespaces) -> Pattern:
-    """The pattern whose `str` this is. It was within the limits once: printing may add a step or a bracket."""
+    """The pattern with this `str`. It was within the limits once; printing may add a step or a bracket."""
     limit = 2 * len(text)
     pattern = assembler(namespaces).pattern(text, limit)
     return Descent(text, namespaces, limit, limit).pattern() if pattern is None else pattern

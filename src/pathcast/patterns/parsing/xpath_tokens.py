@@ -1,4 +1,4 @@
-"""Tokens: an XPath expression cut into pieces, each with its column."""
+"""Tokens: an XPath expression split into pieces, each with its column."""
 
 import re
 from typing import NamedTuple
@@ -10,7 +10,7 @@ _START = (
     "\u2c00-\u2fef\u3001-\ud7ff\uf900-\ufdcf\ufdf0-\ufffd\U00010000-\U000effff"
 )
 NCNAME = rf"[{_START}][{_START}\-.0-9\u00b7\u0300-\u036f\u203f\u2040]*"
-# A namespace between braces; one that is part of it is written twice.
+# A namespace between braces; a brace inside it is doubled.
 _BRACED = r"Q\{[^{}]*(?:(?:\{\{|\}\})[^{}]*)*\}"
 NAME = rf"(?:{_BRACED}|{NCNAME}:(?!:))?{NCNAME}"
 NUMBER = r"(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)"
@@ -47,10 +47,10 @@ class Token(NamedTuple):
 
 
 def tokens(expression: str) -> list[Token]:
-    """All tokens of an expression and one `end`."""
+    """All tokens of an expression, and a final `end`."""
     surrogate = None if expression.isascii() else SURROGATE.search(expression)
     if surrogate:
-        raise pattern_error(expression, surrogate.start(), surrogate.end(), "a lone surrogate is no character")
+        raise pattern_error(expression, surrogate.start(), surrogate.end(), "a lone surrogate is not a valid character")
     found = []
     for match in _TOKEN.finditer(expression):
         kind = match.lastgroup
@@ -69,7 +69,7 @@ def _unreadable(expression: str, at: int) -> PatternError:
         return pattern_error(expression, at, len(expression), "the string has no closing quote", "'…' or \"…\"")
     character = expression[at]
     shown = f"'{character}'" if character.isprintable() else repr(character)
-    return pattern_error(expression, at, at + 1, f"{shown} has no meaning in a subscription")
+    return pattern_error(expression, at, at + 1, f"unexpected character {shown}")
 
 
 def pattern_error(expression: str, begin: int, end: int, reason: str, supported: str = SUPPORTED) -> PatternError:

@@ -2,7 +2,7 @@
 
     13 of 15 subscriptions are invalid:
       12 × the prefix 'n:' is not declared, such as id 4, column 3: //n:a
-       1 × '[' stands where a step should stand, such as id 9, column 3: //[
+       1 × expected a step, got '[', such as id 9, column 3: //[
     declare the prefix under [subscriptions]: namespaces = { n = "http://…" }, …
 
 Invariant: the counts of the reasons, and of the rest, add up to the number of invalid rows.

@@ -1,9 +1,9 @@
-"""The states worked out so far: one generation of the lazily determinised automaton.
+"""The states computed so far: one generation of the lazily determinised automaton.
 
-Invariant: a state's number, matches and transitions stay what they are. Arrays are appended to in place, or replaced by
-larger copies; so a walk in another thread goes on with the arrays it has (`Automaton`), and takes a state that came
-later for one it has to ask for. When the generation outgrows its limit, a new, empty one takes its place.
-Cost: working out a state costs one look-up in the trie for each of its reached and deep nodes; some 12 bytes for each.
+Invariant: a state's number, matches and transitions never change. Arrays are appended to in place, or replaced by
+larger copies. A walk in another thread therefore continues with the arrays it has (`Automaton`), and treats a later
+state as unknown. When the generation exceeds its limit, a new, empty one replaces it.
+Cost: computing a state costs one trie look-up per reached and deep node; some 12 bytes for each.
 """
 
 import threading
@@ -35,8 +35,8 @@ from .automaton_states_kernels import (
     mark_below,
 )
 
-# The pools, each with its kind of number and the size that says how far it is filled (and how many places more are in
-# use: rows end where the next begins). None: tables and scratch.
+# The pools, each with its number type and the size that counts how far it is filled (and how many places more are in
+# use: a row ends where the next begins). None: tables and scratch.
 _POOLS: dict[str, tuple[type[np.generic], int | None, int]] = {
     "reached": (np.int32, N_REACHED, 0),
     "reached_begin": (np.int64, N_STATES, 1),
@@ -57,7 +57,7 @@ _POOLS: dict[str, tuple[type[np.generic], int | None, int]] = {
     "targets": (np.int32, None, 0),
 }
 _FIRST = 1024
-# Kept on disk; the tables of hashes are made anew when a state is to be added.
+# Stored on disk; the hash tables are rebuilt when a state is added.
 _SAVED = [name for name in _POOLS if name not in ("state_slots", "deep_slots", "stamps")]
 
 
@@ -66,10 +66,10 @@ NO_STATES = Automaton(_NO_INT64S, _NO_INT32S, _NO_INT32S, _NO_INT64S, _NO_INT32S
 
 
 class States:
-    """A generation of states over a trie as it is now; later nodes and entries are none of its business.
+    """A generation of states over a trie as it is now; later nodes and entries are ignored.
 
-    `gate_of_node` says which nodes open a gate (see `path_gates.py`); of the entries those from `first_entry` to
-    `entry_limit` count, and of the trie what leads to them.
+    `gate_of_node` gives the gate of each node (see `path_gates.py`). Only the entries from `first_entry` to
+    `entry_limit` count, and only the part of the trie that leads to them.
     """
 
     def __init__(self, trie: Trie | PathTrie, gate_of_node: Int32s, entry_limit: int, first_entry: int = 0) -> None:
@@ -94,11 +94,11 @@ class States:
         self._pools["deep_slots"] = np.zeros(2 * _FIRST, dtype=np.int32)
         self._make_document()
         self._restored = False
-        self.full = False  # the last document found no room
+        self.full = False  # the last document did not fit
         self._publish()
 
     def emptied(self) -> "States":
-        """States for the same paths, with nothing worked out."""
+        """States for the same paths, with nothing computed yet."""
         return States(self.trie, self.gate_of_node, self.entry_limit, self.first_entry)
 
     def _make_document(self) -> None:
@@ -139,7 +139,7 @@ class States:
 
     @property
     def transitions(self) -> int:
-        """How many transitions have been worked out."""
+        """The number of computed transitions."""
         return int(self._sizes[N_TRANSITIONS])
 
     @property
@@ -158,9 +158,9 @@ class States:
         limit: int,
         work: int = 1 << 62,
     ) -> bool:
-        """Work out the states of a document's elements; False when that takes more than so many bytes or look-ups.
+        """Compute the states of a document's elements; False if that takes more than the allowed bytes or look-ups.
 
-        `begin` and `end` bound the elements, `states` gets the state of each. Takes the lock of whoever calls.
+        `begin` and `end` bound the elements, `states` receives the state of each. The caller holds the lock.
         """
         self._make_writable()
         self._sizes[N_WORK] = 0
@@ -176,7 +176,7 @@ class States:
         return done == end
 
     def _writable(self) -> StatePools:
-        """The pools as a kernel adds to them."""
+        """The pools in the form that a kernel appends to."""
         pools = self._pools
         return StatePools(
             sizes=self._sizes,
@@ -204,7 +204,7 @@ class States:
         )
 
     def _grow(self, limit: int) -> bool:
-        """Double the pools that are more than half full; False when that would be too much."""
+        """Double the pools that are more than half full; False if that exceeds the limit."""
         sizes, pools = self._sizes, self._pools
         full = {
             counter
@@ -213,7 +213,7 @@ class States:
         }
         tight = 4 * (sizes[N_TRANSITIONS] + 1) > len(pools["keys"])
         if not full and not tight:
-            # There is a state that needs more than is left of pools which are half empty.
+            # A state needs more than is left in pools that are half empty.
             full = {N_REACHED, N_ACCEPTED, N_GATES, N_DEEP_POOL}
         wanted = {name: (1 + (counter in full)) * len(pools[name]) for name, (_, counter, _) in _POOLS.items()}
         wanted["keys"] = wanted["targets"] = (1 + tight) * len(pools["keys"])
@@ -243,13 +243,14 @@ class States:
         self._pools = {name: fresh[name] for name in _POOLS}
 
     def relearn(self, old: "States", limit: int, symbols_of: Int32s) -> None:
-        """Work out the states of all label paths that another generation has seen, as far as `limit` allows.
+        """Compute the states of all label paths that another generation has seen, as far as `limit` allows.
 
-        `symbols_of` has the symbol that each name has now; the other generation's may have been of a name, or of none.
-        Its transitions are walked like the elements of one document: each below the one that first led to its state.
+        `symbols_of` has the current symbol of each name; in the other generation a name may have had no symbol yet.
+        The other generation's transitions are walked like the elements of one document, each below the transition that
+        first led to its state.
         """
         with old.lock:
-            # In their places more are written; a copy is whole.
+            # Other threads write to these arrays in place; a copy is consistent.
             keys, targets = old.automaton.keys.copy(), old.automaton.targets.copy()
         used = np.flatnonzero(keys >= 0)
         order = used[np.argsort(keys[used])]
@@ -266,19 +267,19 @@ class States:
     # On disk.
 
     def arrays(self) -> dict[str, AnyArray]:
-        """The generation as arrays; `restore` takes them back, over the same trie and gates."""
+        """The generation as arrays; `restore` reads them, over the same trie and gates."""
         with self.lock:
             saved = {"sizes": self._sizes.copy()}
             for name in _SAVED:
                 _, counter, more = _POOLS[name]
                 pool = self._pools[name]
-                # What is appended to stays as it is; the others are written to in their places.
+                # Append-only arrays stay valid; the others are written in place.
                 saved[name] = pool.copy() if counter is None else pool[: int(self._sizes[counter]) + more]
             return saved
 
     @classmethod
     def restore(cls, trie: Trie, gate_of_node: Int32s, entry_limit: int, arrays: dict[str, AnyArray]) -> "States":
-        """The generation that `arrays` was taken of."""
+        """The generation that was saved as `arrays`."""
         states = cls(trie, gate_of_node, entry_limit)
         states._sizes = np.array(arrays["sizes"], dtype=np.int64)
         states._pools |= {name: np.asarray(arrays[name]) for name in _SAVED}
@@ -287,7 +288,7 @@ class States:
         return states
 
     def _make_writable(self) -> None:
-        """After a restore: copy what is only mapped, and find out which states and deep sets there are."""
+        """After a restore: copy mapped arrays, and index the existing states and deep sets."""
         if self._restored:
             self._restored = False
             filled = {

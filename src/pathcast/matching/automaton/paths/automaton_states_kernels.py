@@ -1,22 +1,21 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
 """States: the lazily determinised automaton over all plain paths, as arrays that grow.
 
-A state stands for everything that can still come of a label path: `reached`, the trie nodes whose path fits exactly
-up to here, and `deep`, the nodes with a `//` step that fitted here or higher up and wait for a descendant. On a name
-`a`:
+A state represents every possible continuation of a label path: `reached`, the trie nodes whose path fits exactly up to
+here, and `deep`, the nodes with a `//` step that fitted here or higher up and wait for a descendant. On a name `a`:
 
     reached' = children of reached by /a and /*, children of deep by //a
     deep'    = deep and those of reached' that have a // step
 
-A `deep` set is its parent set and what was added, so that a long chain of label paths shares one copy. A state's
-matches are the entries of `reached`: an element with this label path satisfies just these. Sets are compared by an
-order-free hash and then node by node, so nothing is ever sorted.
+A `deep` set is stored as its parent set and the added nodes, so that a long chain of label paths shares one copy. A
+state's matches are the entries of `reached`: an element with this label path satisfies exactly these. Sets are compared
+by an order-independent hash and then node by node, so nothing is ever sorted.
 
-Nodes are looked at only if they lead to paths of some range of entries, or to gates: `below` has a word of marks for
-each, 0 for one that does not, which also tells of most steps that there are none.
+A node is visited only if it leads to paths in the range of entries, or to gates: `below` has a word of marks per node,
+0 for one that leads nowhere. The marks also exclude most missing steps.
 
-Invariant: rows are appended, never changed; `sizes` says how far they are filled, and a transition is written after
-what it leads to. Whoever reads with an older size sees an older, complete automaton.
+Invariant: rows are appended, never changed; `sizes` counts the filled rows, and a transition is written after its
+target. A reader with an older size sees an older, complete automaton.
 """
 
 from typing import NamedTuple
@@ -38,20 +37,20 @@ from pathcast.kernels.hash_table_kernels import (
 from ...table.path_trie_kernels import edge_hash
 
 NONE = -1
-# What a kernel gives for a state it could not make for want of room.
+# Returned in place of a state that did not fit.
 NO_ROOM = -2
 
-# `sizes`: how far each pool is filled, the last stamp of a node, and look-ups in the trie since somebody set it to 0.
+# `sizes`: how far each pool is filled, the last stamp of a node, and trie look-ups since the counter was last reset.
 N_STATES, N_REACHED, N_ACCEPTED, N_GATES, N_DEEPS, N_DEEP_POOL, N_TRANSITIONS, N_STAMP, N_WORK, N_SIZES = range(10)
 ONE = np.uint64(1)
-# The marks of a node: for its steps, two for each of so many groups of names; of them those of `//` steps; and the end
-# of a path.
+# The marks of a node: two for each of the STEP_MARKS groups of names of its steps, of which DEEP_STEPS are those of
+# `//` steps; and END, the end of a path.
 STEP_MARKS = 31
 DEEP_STEPS, END = np.uint64(0x2AAAAAAAAAAAAAAA), np.uint64(1 << 62)
 
 
 class Automaton(NamedTuple):
-    """What a walk reads: `known` states, the transitions between them, and the entries and gates of each."""
+    """What a walk reads: the number of `known` states, their transitions, and the entries and gates of each."""
 
     keys: Int64s
     targets: Int32s
@@ -63,10 +62,10 @@ class Automaton(NamedTuple):
 
 
 class PathTrie(NamedTuple):
-    """The trie as a generation of states sees it, as many nodes as `below` has.
+    """The trie as a generation of states sees it: as many nodes as `below` has.
 
-    `below` has the marks of each node, `gate_of_node` its gate or NONE. Entries from `first_entry` to `entry_limit`
-    count.
+    `below` has the marks of each node, `gate_of_node` its gate or NONE. Only entries from `first_entry` to
+    `entry_limit` count.
     """
 
     slots: Int32s
@@ -80,7 +79,7 @@ class PathTrie(NamedTuple):
 
 
 class NodeSets(NamedTuple):
-    """Sets of nodes, `nodes[begins[i] : begins[i + 1]]`, each with the number of a set above, and a hash table."""
+    """Sets of nodes, `nodes[begins[i] : begins[i + 1]]`, each with the number of its parent set, and a hash table."""
 
     nodes: Writable[Int32s]
     begins: Writable[Int64s]
@@ -90,7 +89,7 @@ class NodeSets(NamedTuple):
 
 
 class WantedSet(NamedTuple):
-    """A set to look for: its hash, the set above, how many nodes it adds, and the stamp that just these bear."""
+    """A set to look for: its hash, its parent set, how many nodes it adds, and the stamp of exactly these nodes."""
 
     hashed: np.uint64
     above: int
@@ -100,10 +99,10 @@ class WantedSet(NamedTuple):
 
 
 class StatePools(NamedTuple):
-    """All of a generation, to be added to.
+    """All pools of a generation, for appending.
 
-    A state is its reached nodes with the deep set above; a deep set is what it adds to the one above. `stamps` are
-    those of nodes.
+    A state is its reached nodes, with its deep set as parent; a deep set is the nodes it adds to its parent. `stamps`
+    has one stamp per node.
     """
 
     sizes: Writable[Int64s]
@@ -126,7 +125,7 @@ def step_mark(step):
 
 @kernel("void(ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_i4[::1], int64, int64, u8[::1])")
 def mark_below(node_parent, node_step, entries, gate_of_node, first, limit, below):
-    """Mark where paths with entries from `first` to `limit`, and gates, end, and the steps that lead to these."""
+    """Mark the nodes where gates and paths with entries from `first` to `limit` end, and the steps that lead there."""
     for node in range(len(below) - 1, -1, -1):
         if first <= entries[node] < limit or gate_of_node[node] >= 0:
             below[node] |= END
@@ -136,7 +135,7 @@ def mark_below(node_parent, node_step, entries, gate_of_node, first, limit, belo
 
 @part
 def is_edge(node, edge, trie):
-    """Whether a node counts and is below this parent by this step; later nodes may be in the making."""
+    """Whether a node counts and is below this parent by this step; another thread may be adding later nodes."""
     parent, step = edge
     return node < len(trie.below) and trie.parent[node] == parent and trie.step[node] == step
 
@@ -149,7 +148,7 @@ def child_below(trie, parent, step):
 
 @part
 def mixed(node):
-    """A node's share of the hash of a set."""
+    """A node's contribution to the hash of a set."""
     value = np.uint64(node + 1) * MIX_A
     value ^= value >> np.uint64(32)
     return value * MIX_B
@@ -163,7 +162,7 @@ def transition_key(state, symbol):
 
 @part
 def next_state(keys, targets, state, symbol):
-    """The state that follows, or NONE when it has not been worked out."""
+    """The next state, or NONE if it has not been computed."""
     key, mask = transition_key(state, symbol), slot_mask(keys)
     slot = first_slot(key_hash(key), mask)
     while True:
@@ -177,7 +176,7 @@ def next_state(keys, targets, state, symbol):
 
 @part
 def is_wanted(row, wanted, sets):
-    """Whether a set is the one that is looked for."""
+    """Whether a set is the wanted one."""
     begin, end = sets.begins[row], sets.begins[row + 1]
     if sets.hashes[row] != wanted.hashed or sets.above[row] != wanted.above or end - begin != wanted.size:
         return False
@@ -189,19 +188,19 @@ def is_wanted(row, wanted, sets):
 
 @part
 def set_hash(hashed):
-    """The part of a set's hash that its slot depends on."""
+    """The part of a set's hash that determines its slot."""
     return hashed >> np.uint64(20)
 
 
 @rare
 def locate_set(wanted, sets):
-    """The set that is looked for and its slot, or -1 and the free slot where it belongs."""
+    """The wanted set and its slot, or -1 and the free slot for it."""
     return probe(sets.slots, set_hash(wanted.hashed), is_wanted, wanted, sets)
 
 
 @rare
 def reach(state, symbol, deep, stamp, end, trie, pools):
-    """Write the nodes reached from `state` on `symbol` behind the pool's `end`; its new end, or NO_ROOM.
+    """Write the nodes reached from `state` on `symbol` after the pool's `end`; return the new end, or NO_ROOM.
 
     The nodes of the deep set get `stamp`.
     """
@@ -243,7 +242,7 @@ def reach(state, symbol, deep, stamp, end, trie, pools):
 
 @rare
 def has_room(more, pools):
-    """Whether there is room for one state and one deep set with `more` nodes, so that tables stay half empty."""
+    """Whether one state and one deep set with `more` nodes fit, with tables at most half full."""
     sizes, states = pools.sizes, pools.sizes[N_STATES]
     return (
         states + 2 < len(pools.states.begins)
@@ -258,7 +257,7 @@ def has_room(more, pools):
 
 @rare
 def deepened(deep, stamp, begin, end, below, pools):
-    """The deep set with those of the reached nodes, begin to end, that are new to it: they don't bear `stamp`."""
+    """The deep set plus those reached nodes, from `begin` to `end`, that are new to it: they lack `stamp`."""
     sizes, deeps, stamps, reached = pools.sizes, pools.deeps, pools.stamps, pools.states.nodes
     first, last = sizes[N_DEEP_POOL], sizes[N_DEEP_POOL]
     hashed = np.uint64(deep + 1) * MIX_B
@@ -289,7 +288,7 @@ def deepened(deep, stamp, begin, end, below, pools):
 
 @rare
 def follow(state, symbol, trie, pools):
-    """The state that `state` becomes on `symbol`, made now if there is none; NO_ROOM leaves all as it was."""
+    """The state that follows `state` on `symbol`, created if necessary; NO_ROOM changes nothing."""
     sizes, sets, stamps = pools.sizes, pools.states, pools.stamps
     reached = sets.nodes
     states, begin = sizes[N_STATES], sizes[N_REACHED]
@@ -330,7 +329,7 @@ def follow(state, symbol, trie, pools):
 
 @part
 def put_transition(keys, targets, state, symbol, target):
-    """Write a transition that is not there yet into a table with room."""
+    """Write a new transition into a table with room."""
     key = transition_key(state, symbol)
     slot = free_slot(keys, key_hash(key))
     targets[slot] = target
@@ -350,9 +349,9 @@ def learn(
     pools: StatePools,
     states: Writable[Int32s],
 ) -> int:
-    """Work out the states of a document's elements from `first` to `end`; the first there was no room or work for.
+    """Compute the states of a document's elements from `first` to `end`; return the first that exceeded room or work.
 
-    `begin` is the document's first element, `states` gets each element's state.
+    `begin` is the document's first element, `states` receives each element's state.
     """
     sizes, keys, targets = pools.sizes, pools.keys, pools.targets
     for element in range(first, end):
@@ -374,7 +373,7 @@ def learn(
 
 @kernel("void(ro_i8[::1], ro_i4[::1], i8[::1], i4[::1])", late=True)
 def copy_transitions(old_keys, old_targets, keys, targets):
-    """Put all transitions into a larger table."""
+    """Copy all transitions to a larger table."""
     for index in range(len(old_keys)):
         key = old_keys[index]
         if key >= 0:
@@ -383,6 +382,6 @@ def copy_transitions(old_keys, old_targets, keys, targets):
 
 @kernel("void(ro_u8[::1], int64, i4[::1])", late=True)
 def index_rows(hashes, count, slots):
-    """Put the rows of a pool into a fresh table."""
+    """Insert the rows of a pool into an empty table."""
     for row in range(count):
         slots[free_slot(slots, set_hash(hashes[row]))] = row

@@ -1,15 +1,15 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
 """The walk: documents through the automaton, and the matching entries of each, ascending.
 
-For every element one look-up gives the state of its label path. The entries of a document's distinct states are
-marked in a bit set and read off it, which removes duplicates and sorts at once. Where few entries are marked, a
-second bit set over the first one's words says which words to look at.
+One look-up per element gives the state of its label path. The entries of a document's distinct states are marked in a
+bit set and read from it, which removes duplicates and sorts at once. If few entries are marked, a second bit set over
+the words of the first selects the words to read.
 
-Paths that came after the base was made have states of their own, those of the delta, walked beside them; those that
-came after the delta are pending.
+Paths added after the base was built have states of their own, those of the delta, walked in parallel; paths added after
+the delta are pending.
 
-A state that is not known yet is a miss: the walk stops before its document, until the state has been worked out. One
-that came after the walk had begun, by another thread, counts as a miss, too.
+An unknown state is a miss: the walk stops before its document until the state has been computed. A state that another
+thread adds during the walk counts as a miss, too.
 """
 
 from typing import NamedTuple
@@ -23,7 +23,7 @@ from ...arrays.bitset_kernels import mark, mark_with_summary, read_few_marks, re
 from ..updates.pending_paths_kernels import PendingBits, mark_pending
 from .automaton_states_kernels import Automaton, next_state
 
-# Where a document's result stands: done, a state of the base or the delta not known, no room for it, or for its levels.
+# The result of a document: done, unknown state in the base or the delta, no room for entries, or none for its levels.
 DONE, MISS, MISS_DELTA, FULL, DEEPER = range(5)
 # `counts`: the stamp of the last document, entries written, gates of the base and of the delta, why the walk stopped.
 C_STAMP, C_ENTRIES, C_GATES, C_DELTA_GATES, C_WHY, C_COUNTS = range(6)
@@ -32,7 +32,7 @@ O_ENTRIES, O_GATES, O_DELTA_GATES, O_ROWS = range(4)
 
 
 class WalkLimits(NamedTuple):
-    """What a generation knows: entries and patterns with predicates; and the gates that a walk lists."""
+    """The sizes of a generation: entries, patterns with predicates, and the gates that a walk lists."""
 
     entries: int
     patterns: int
@@ -41,10 +41,10 @@ class WalkLimits(NamedTuple):
 
 
 class VisitedStates(NamedTuple):
-    """Of one automaton: the state of each element, the last document that had a state, and a document's states.
+    """For one automaton: the state of each element, the last document with each state, and a document's states.
 
-    `gates` gets the open gates of all documents, one after the other; `gate_stamps` says which document opened a gate
-    last.
+    `gates` receives the open gates of all documents, one after the other; `gate_stamps` has the last document that
+    opened each gate.
     """
 
     states: Writable[Int32s]
@@ -57,7 +57,7 @@ class VisitedStates(NamedTuple):
 class WalkScratch(NamedTuple):
     """The buffers of a walk.
 
-    `marks` and `summary` are empty between documents. `entries` gets those of all documents, one after the other;
+    `marks` and `summary` are empty between documents. `entries` receives those of all documents, one after the other;
     `levels` is for pending paths.
     """
 
@@ -72,9 +72,9 @@ class WalkScratch(NamedTuple):
 
 @part
 def distinct_states(elements, symbols, begin, end, base, automaton, visited, stamp):
-    """The states of a document's elements, each once, in `visited.found`: how many, -1 for a miss.
+    """Write the distinct states of a document's elements to `visited.found`; return how many, or -1 for a miss.
 
-    `visited.states` gets the state of each element, in its place from `base` on.
+    `visited.states` receives the state of each element, from `base` on.
     """
     visited.stamps[0] = stamp
     visited.found[0] = 0
@@ -116,7 +116,7 @@ def mark_accepted(automaton, state, scratch, few):
 
 @part
 def total_of(automaton, visited, found):
-    """How many entries and gates the states of a document have."""
+    """The number of entries and gates of a document's states."""
     entries, gates = np.int64(0), np.int64(0)
     for k in range(found):
         state = visited.found[k]
@@ -127,7 +127,7 @@ def total_of(automaton, visited, found):
 
 @part
 def list_gates(automaton, state, limit, visited, stamp, gated):
-    """Write the gates of a state below `limit` that the document has not opened yet; how many gates there are then."""
+    """Append the gates of a state below `limit` that the document has not opened yet; return their new number."""
     for g in range(automaton.gates_begin[state], automaton.gates_begin[state + 1]):
         gate = automaton.gates[g]
         if gate < limit and visited.gate_stamps[gate] != stamp:
@@ -150,10 +150,10 @@ def walk(
     first: int,
     kept: bool,
 ) -> int:
-    """Walk the documents from `first` on; the first document that is not done, with the reason in `counts`.
+    """Walk the documents from `first` on; return the first document that is not done, with the reason in `counts`.
 
-    `offsets` gets where each document's entries end, and its gates. With `kept`, `scratch` has the states of all
-    elements in the end, otherwise those of one document at a time.
+    `offsets` receives the end of each document's entries and of its gates. With `kept`, `scratch` keeps the states of
+    all elements, otherwise those of one document at a time.
     """
     counts, words = scratch.counts, pending.words
     stamp, written = counts[C_STAMP], counts[C_ENTRIES]

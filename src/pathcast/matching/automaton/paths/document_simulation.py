@@ -1,4 +1,4 @@
-"""Simulation of single documents: what the engine does when a document's states would not fit into its memory."""
+"""Simulation of single documents, for documents whose states do not fit into memory."""
 
 import numpy as np
 
@@ -14,9 +14,9 @@ from .document_simulation_kernels import FINISHED, P_COUNTS, P_GATES, TOO_MUCH, 
 def simulated(
     states: States, batch: DocumentBatch, document: int, symbols: Int32s, gate_count: int, work: int, memory: int
 ) -> tuple[Int32s, Int32s]:
-    """The entries and gates of one document, by the paths that `states` is made for.
+    """The entries and gates of one document, for the paths of `states`.
 
-    `LimitError` when it takes more than `work` look-ups or `memory` bytes.
+    `LimitError` if it takes more than `work` look-ups or `memory` bytes.
     """
     begin, end = batch.offsets[document : document + 2].tolist()
     depth = int(batch.depth[begin:end].max(initial=0))
@@ -41,13 +41,13 @@ def simulated(
             break
         if why == TOO_MUCH:
             raise LimitError(
-                f"matching it takes more than {work:,} look-ups in the subscriptions' paths"
+                f"the document needs more than {work:,} look-ups in the subscriptions' paths"
                 " (raise it with Limits(work=…))"
             )
         stack = simulation.stack
         if 2 * stack.nbytes > memory:
             raise LimitError(
-                f"matching it takes more than {memory:,} bytes for the subscriptions that its open elements may"
+                f"the document needs more than {memory:,} bytes for the subscriptions that its open elements may"
                 " still satisfy (remove subscriptions with many '//' and '*', or nest less deeply)"
             )
         simulation = simulation._replace(stack=np.concatenate([stack, np.zeros_like(stack)]))

@@ -1,11 +1,11 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
-"""Simulation: one document against all plain paths with nothing remembered but its open elements.
+"""Simulation: one document against all plain paths, storing nothing but its open elements.
 
-The way out for documents whose states would not fit into memory: the sets that a state would hold (see
-`automaton_states_kernels.py`) are made for each element and dropped when it ends. Reached sets lie on a stack, one for
-each level; the deep set only grows on the way down, so one list serves all levels.
+The fallback for documents whose states do not fit into memory: the sets that a state would hold (see
+`automaton_states_kernels.py`) are built for each element and dropped when it ends. Reached sets are on a stack, one per
+level; the deep set only grows on the way down, so one list serves all levels.
 
-Cost: for each element one look-up for each reached and deep node above it, counted and bounded.
+Cost: one look-up per element and reached or deep node above it, counted and bounded.
 """
 
 from typing import NamedTuple
@@ -18,14 +18,14 @@ from pathcast.kernels import Bools, Int32s, Int64s, UInt64s, Writable, kernel
 from ...arrays.bitset_kernels import mark
 from .automaton_states_kernels import DEEP_STEPS, PathTrie, child_below
 
-# Where it stands: done, no room on the stack, or more look-ups than allowed.
+# The result: done, no room on the stack, or more look-ups than allowed.
 FINISHED, STACK_FULL, TOO_MUCH = 0, 1, 2
 # `progress`: elements done, nodes in the deep set, the level that is open, look-ups, gates written.
 P_ELEMENT, P_DEEP, P_LEVEL, P_WORK, P_GATES, P_COUNTS = range(6)
 
 
 class Simulation(NamedTuple):
-    """Where a simulation stands: the reached sets on a stack, one for each level, and the deep set, as nodes and marks.
+    """The state of a simulation: the reached sets on a stack, one per level, and the deep set, as nodes and marks.
 
     Level `i` has `stack[stack_begin[i] : stack_begin[i + 1]]`, and of the deep set the first `deep_end[i]` nodes.
     """
@@ -51,7 +51,7 @@ def simulate(
     is_open: Writable[Bools],
     gates: Writable[Int32s],
 ) -> int:
-    """Mark the entries of a document, and list its gates, from the element in `progress` on."""
+    """Mark the entries of a document, and list its gates, starting at the element in `progress`."""
     progress, stack, stack_begin, deep, deep_end, is_deep = simulation
     work, gated = progress[P_WORK], progress[P_GATES]
     for element in range(begin + progress[P_ELEMENT], end):

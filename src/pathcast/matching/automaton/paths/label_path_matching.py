@@ -1,9 +1,10 @@
 """Matching label paths without a document: which plain paths an element with this label path satisfies.
 
-The state of a label path has them: it is worked out, as for a document, and read. All paths are walked as one forest.
+The state of a label path has the entries: it is computed as for a document, and read. All paths are walked as one
+forest.
 
 Invariant: the answer is that of one generation with all patterns in its base.
-Cost: some microseconds for each name of a path whose states are known, some 10 µs for each that is new.
+Cost: some microseconds per name of a path whose states are known, some 10 µs per name that is new.
 """
 
 import numpy as np
@@ -17,19 +18,19 @@ from ..updates.index_generation import Generation
 
 
 def entries_of_paths(made: Generation, paths: list[tuple[str, ...]], memory: int, work: int) -> tuple[Offsets, Entries]:
-    """The entries of each path, ascending; for the empty path those that every document satisfies."""
+    """The entries of each path, ascending; the empty path has those that every document satisfies."""
     ids = _ids(made, {name for path in paths for name in path})
     names = np.array([ids[name] for path in paths for name in path], dtype=np.int32)
     lengths = np.array([len(path) for path in paths], dtype=np.int64)
     ends = np.cumsum(lengths)
     parents = np.arange(-1, len(names) - 1, dtype=np.int32)
     parents[(ends - lengths)[lengths > 0]] = -1
-    symbols = np.append(made.symbols[: made.names], np.int32(0))  # the last for names that no subscription mentions
+    symbols = np.append(made.symbols[: made.names], np.int32(0))  # the last is for names that no subscription mentions
     found = np.zeros(len(names), dtype=np.int32)
     states = made.base.states
     with states.lock:
         if not states.learn(names, parents, symbols, 0, len(names), found, memory, work):
-            raise LimitError("the states of so many label paths do not fit into memory")
+            raise LimitError("the states of these label paths do not fit into memory; pass fewer paths at a time")
         automaton = states.automaton
     last = np.where(lengths > 0, found[np.maximum(ends - 1, 0)] if len(found) else 0, 0)
     begins, stops = automaton.accepted_begin[last], automaton.accepted_begin[last + 1]
@@ -41,7 +42,7 @@ def entries_of_paths(made: Generation, paths: list[tuple[str, ...]], memory: int
 
 
 def _ids(made: Generation, names: set[str]) -> dict[str, int]:
-    """The id of each name; one more than there are for a name that the generation lacks."""
+    """The id of each name; an unknown name gets the number of names."""
     table = made.table
     spelled = {name: local_part(name) if table.namespaces == "ignore" else name for name in names}
     known = {name: table.names.get(text) for name, text in spelled.items()}

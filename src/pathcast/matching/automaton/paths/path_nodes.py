@@ -1,8 +1,8 @@
-"""Nodes of paths: a column of trie nodes, of which the last may be those of paths that are not in the trie yet.
+"""Nodes of paths: a column of trie nodes, where the last paths may not be in the trie yet.
 
-Patterns are taken up one by one, and their paths enter the trie all at once, when somebody asks for the nodes.
+Patterns are added one by one, but their paths enter the trie together, when the nodes are first needed.
 
-Invariant: numbers below zero stand for no path and stay as they are. Cost: 4 bytes a path; 0.2 µs to insert one.
+Invariant: numbers below zero stand for no path and never change. Cost: 4 bytes per path; 0.2 µs to insert one.
 """
 
 from collections.abc import Iterable
@@ -15,16 +15,16 @@ from pathcast.patterns.parsing import Steps
 from ...arrays.growing_array import Growing
 from ...table.path_trie import Trie, flat
 
-# In the place of the node of a path that is not in the trie yet.
+# In place of the node of a path that is not in the trie yet.
 _PENDING = np.iinfo(np.int32).min
 
 
 class PathNodes:
-    """A column that is appended to; `view` has its nodes, after `insert` all of them."""
+    """An append-only column; `view` has its nodes, all of them after `insert`."""
 
     def __init__(self, nodes: AnyArray | None = None) -> None:
         self._nodes = Growing(np.int32) if nodes is None else Growing.over(nodes)
-        self._paths: dict[int, Steps] = {}  # of those without a node yet, by their places
+        self._paths: dict[int, Steps] = {}  # paths without a node yet, by position
 
     @property
     def size(self) -> int:
@@ -40,7 +40,7 @@ class PathNodes:
         return self._nodes.view
 
     def extend(self, paths: Iterable[Steps | int]) -> None:
-        """Append paths, and numbers below zero."""
+        """Append paths, or numbers below zero."""
         nodes, first = list[int](), self._nodes.size
         for path in paths:
             if isinstance(path, int):
@@ -51,7 +51,7 @@ class PathNodes:
         self._nodes.extend(np.array(nodes, dtype=np.int32))
 
     def insert(self, trie: Trie) -> Int32s:
-        """Put the paths into the trie; all nodes."""
+        """Insert the paths into the trie; return all nodes."""
         if self._paths:
             self._nodes.make_room(1)
             self._nodes.view[list(self._paths)] = trie.insert(*flat(list(self._paths.values())))
@@ -59,5 +59,5 @@ class PathNodes:
         return self._nodes.view
 
     def take_over(self, theirs: Int32s, nodes: Int32s) -> None:
-        """Append the nodes of another trie, which are these here."""
+        """Append the nodes of another trie, translated by `nodes`."""
         self._nodes.extend(np.where(theirs < 0, theirs, nodes[theirs]).astype(np.int32))

@@ -1,4 +1,4 @@
-"""Scratch: the buffers of a walk, one set for each thread."""
+"""Scratch: the buffers of a walk, one set per thread."""
 
 import threading
 
@@ -11,7 +11,7 @@ from .automaton_walk_kernels import C_COUNTS, C_ENTRIES, C_GATES, VisitedStates,
 
 
 class Scratch:
-    """Buffers that fit the generation and the batch at hand; they are kept from batch to batch."""
+    """Buffers that fit the current generation and batch, reused from batch to batch."""
 
     def __init__(self) -> None:
         nothing = VisitedStates(_int32s(0), _int64s(0), _int32s(0), _int32s(0), _int64s(0))
@@ -26,25 +26,25 @@ class Scratch:
         )
 
     def fit_entries(self, entries: int) -> None:
-        """Make room for so many entries."""
+        """Make room for `entries` entries."""
         if 64 * len(self.buffers.marks) < entries:
             marks = _uint64s(entries + entries // 8 + 63 >> 6)
             self.buffers = self.buffers._replace(marks=marks, summary=_uint64s(len(marks) + 63 >> 6))
 
     def fit_base(self, states: int, gates: int, longest: int) -> None:
-        """Make room for states and gates of the base, and for documents of so many elements."""
+        """Make room for the base's states and gates, and for documents of up to `longest` elements."""
         base = self.buffers.base
         if len(base.stamps) <= states or len(base.states) < longest or len(base.gate_stamps) < gates:
             self.buffers = self.buffers._replace(base=_fitted(base, states, gates, longest))
 
     def fit_delta(self, states: int, gates: int, longest: int) -> None:
-        """Make room for states and gates of the delta, and for documents of so many elements."""
+        """Make room for the delta's states and gates, and for documents of up to `longest` elements."""
         delta = self.buffers.delta
         if len(delta.stamps) <= states or len(delta.states) < longest or len(delta.gate_stamps) < gates:
             self.buffers = self.buffers._replace(delta=_fitted(delta, states, gates, longest))
 
     def fit_levels(self, depth: int, words: int, most: int) -> None:
-        """Make room for pending paths of so many words on documents of this depth; no more than `most` if that does."""
+        """Make room for pending paths of `words` words on documents of this depth, within `most` if that suffices."""
         _, levels, width = self.buffers.levels.shape
         if levels < depth + 1 or width < words + 1:
             levels, width = max(levels, depth + 1), max(width, words + 1)
@@ -53,7 +53,7 @@ class Scratch:
             self.buffers = self.buffers._replace(levels=_uint64s(PLANES, levels, width))
 
     def enlarge(self) -> None:
-        """Double the room for entries and gates, and keep those that there are."""
+        """Double the room for entries and gates, keeping the existing ones."""
         entries, base, delta = self.buffers.entries, self.buffers.base, self.buffers.delta
         self.buffers = self.buffers._replace(
             entries=np.resize(entries, 2 * len(entries)),
@@ -62,7 +62,7 @@ class Scratch:
         )
 
     def append(self, entries: Int32s, gates: Int32s) -> None:
-        """Add the entries and gates of one document to those of the documents before it."""
+        """Append the entries and gates of one document to those of the documents before it."""
         counts = self.buffers.counts
         written, gated = int(counts[C_ENTRIES]), int(counts[C_GATES])
         while written + len(entries) > len(self.buffers.entries) or gated + len(gates) > len(self.buffers.base.gates):
@@ -74,9 +74,9 @@ class Scratch:
 
 
 def _fitted(visited: VisitedStates, count: int, gates: int, longest: int) -> VisitedStates:
-    """Room for `count` states, for gates, and for documents of so many elements.
+    """Room for `count` states, for gates, and for documents of up to `longest` elements.
 
-    Stamps only ever grow, so those of other states are as good as none.
+    Stamps only grow, so old stamps of other states count as none.
     """
     states, stamps, found, listed, gate_stamps = visited
     if len(stamps) < count + 1:
@@ -100,7 +100,7 @@ def _uint64s(*shape: int) -> UInt64s:
 
 
 class Scratches(threading.local):
-    """`mine`: the buffers of the thread that asks."""
+    """`mine`: the buffers of the calling thread."""
 
     def __init__(self) -> None:
         self.mine = Scratch()

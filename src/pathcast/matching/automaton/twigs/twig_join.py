@@ -1,7 +1,7 @@
-"""Twigs in documents: those that match, by the branches that the states of elements have (`twig_join_kernels.py`).
+"""Twigs in documents: finds matching twigs by the branches of the elements' states (`twig_join_kernels.py`).
 
-Invariant: what documents read is never changed, but for counts of how often branches were there.
-Cost: some nanoseconds for each branch that ends at an element, and for each twig whose rarest branch is there.
+Invariant: arrays that documents read never change, except for the counts of how often branches occurred.
+Cost: some nanoseconds per branch that ends at an element, and per twig whose rarest branch occurs.
 """
 
 import threading
@@ -34,7 +34,7 @@ from .twig_join_kernels import (
 
 
 class _Scratch(threading.local):
-    """Buffers of a join; one set a thread, for one object of states."""
+    """Buffers of a join; one set per thread, for one object of states."""
 
     def __init__(self, tuning: Tuning) -> None:
         self._last_stamp = tuning.last_stamp
@@ -57,7 +57,7 @@ class _Scratch(threading.local):
         self.out = np.zeros(tuning.twigs_found, dtype=np.int32)
 
     def fit(self, states: States, rows: TwigRows, elements: int, names: int) -> None:
-        """Make room; stamps begin again with other states."""
+        """Make room; stamps restart with other states."""
         counts = self.buffers.counts
         if self.of is not states or counts[X_STAMP] > self._last_stamp:
             self.of = states
@@ -77,7 +77,7 @@ class _Scratch(threading.local):
             self.buffers = self.buffers._replace(marks=np.zeros((2, 2 * elements), dtype=np.int64))
 
     def enlarge_lists(self) -> None:
-        """Double the room for lists of elements; the document that needs it begins again."""
+        """Double the room for lists of elements; the document that needs it restarts."""
         listed = np.zeros((2 * len(self.buffers.listed), 2), dtype=np.int32)
         self.buffers = self.buffers._replace(listed=listed)
 
@@ -87,7 +87,7 @@ def _last_elements(states: int) -> LastElements:
 
 
 class TwigsFound(NamedTuple):
-    """Of a batch: each document's entries, whether it is left to the verifier, and how many twigs were looked at."""
+    """For a batch: each document's entries, whether it is left to the verifier, and how many twigs were tried."""
 
     offsets: Int64s
     entries: Int32s
@@ -108,9 +108,9 @@ class TwigJoins:
     def match(
         self, batch: DocumentBatch, longest: int, translation: Int32s, states: States, of: Int32s, names: int
     ) -> TwigsFound:
-        """The twigs that match; `of` has the state of each element of the batch, -1 where there is none.
+        """The twigs that match; `of` has the state of each element of the batch, -1 for none.
 
-        A document has at most `longest` elements, and `names` is more than all of `translation`.
+        A document has at most `longest` elements, and `names` is larger than every number in `translation`.
         """
         count = len(batch)
         offsets = np.zeros(count + 1, dtype=np.int64)

@@ -1,16 +1,16 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
-"""Twigs: documents against patterns of elements that branch (`twig_patterns.py`), by the elements at which branches
+"""Twigs: documents against branching patterns of elements (`twig_patterns.py`), by the elements at which branches
 hold.
 
     state of an element ──gates──▶ branches that end at it ──place──▶ the element above at which each holds: a list
-    branches that are there ──▶ twigs that wait for them ──▶ are the others there? ──▶ do their lists meet?
+    branches that occur ──▶ twigs that wait for them ──▶ do the other branches occur? ──▶ do their lists meet?
 
-Lists meet by marks: the elements of the first are marked with a number, those of the next that have it with the next
-number. A lift marks elements above in another plane, and goes on there. So a twig costs the lengths of its lists.
-What a look-up costs is waiting for memory; so twigs are queued first, and what they look at is fetched meanwhile.
+Lists are intersected by marks: the elements of the first list are marked with a number; those of the next list that
+have this mark get the next number. A lift marks elements above in another plane and continues there. So a twig costs
+the lengths of its lists. A look-up mostly waits for memory, so twigs are queued first and their data is prefetched.
 
-An element with the state and the parent of one before adds nothing but trunks. A document is left to the verifier when
-an element has no state, or lies deeper than DEEPEST.
+An element with the state and the parent of an earlier one adds nothing but trunks. A document is left to the verifier
+if an element has no state, or is deeper than DEEPEST.
 """
 
 from typing import NamedTuple
@@ -24,35 +24,35 @@ from ..paths.automaton_states_kernels import Automaton
 from ..values.state_value_join_kernels import ANYWHERE, DOWN
 from ..values.unbranched_path_kernels import DEEPEST, depths_up
 
-# Columns of twigs: the entry (LAST - entry for the last of those that wait for one branch), two branches besides the
-# one that is waited for, and the program: if there are more branches, or lifts.
+# Columns of twigs: the entry (LAST - entry for the last twig that waits for a branch), two branches besides the one
+# that is waited for, and the program, if there are more branches, or lifts.
 T_ENTRY, T_OTHER, T_THIRD, T_PROGRAM, T_COLUMNS = range(5)
 NONE, LAST = -1, -1
-# In programs: the end; lifts are below it.
+# In programs: the end; lifts have smaller numbers.
 END = -1
-# Of a gate's branches: the place of the first one, and how many there are, in so many bits, behind its number.
+# The branches of a gate: the place of the first one in PLACE_BITS bits, and their count in COUNT_BITS bits.
 PLACE_BITS, COUNT_BITS = 6, 16
-# Columns of what is known of a branch: the stamp of the last document that had it, the last element at which it holds
-# there, where the list of the others begins, and the first twig that waits for it.
+# Columns of the data of a branch: the stamp of the last document that had it, the last element at which it holds there,
+# where the list of the other elements begins, and the first twig that waits for it.
 K_STAMP, K_ELEMENT, K_MORE, K_TWIG, K_COLUMNS = range(5)
-# `counts`: the last stamp, the last number of marks, branches that are there and waited for, elements in lists, twigs
-# looked at, why the kernel stopped.
+# `counts`: the last stamp, the last number of marks, branches that occur and are waited for, elements in lists, twigs
+# tried, why the kernel stopped.
 X_STAMP, X_MARK, X_TOUCHED, X_LISTED, X_LOOKED, X_WHY, X_COUNTS = range(7)
 DONE, CROWDED, FULL = range(3)
 QUEUED = 512
 AHEAD, NEAR = 12, 6
-# So many documents tell how rare branches are, then each SELDOM-th.
+# The first SHOWN documents, and then every SELDOM-th, count how often branches occur.
 SHOWN, SELDOM = 512, 8
 ONE = np.uint64(1)
 
 
 class TwigRows(NamedTuple):
-    """Twigs by what they wait for.
+    """Twigs by the branch that they wait for.
 
-    Of each branch, in the order of their keys: its place, its climb or NONE, in how many documents it was seen, and the
-    first of the twigs that wait for it, or NONE (`waiting`). Of each gate its branches: the number of the first one,
-    its place (PLACE_BITS), and how many there are (COUNT_BITS); and its node. The program of a twig is its branches,
-    lifts (END - 1 - lift) and END. Climbs are steps one after the other.
+    Per branch, in the order of their keys: its place, its climb or NONE, the number of documents that had it, and the
+    first twig that waits for it, or NONE (`waiting`). Per gate, its branches: the number of the first one, its place
+    (PLACE_BITS), and their count (COUNT_BITS); and its node. The program of a twig is its branches, lifts
+    (END - 1 - lift) and END. Climbs are stored as consecutive steps.
     """
 
     places: Int32s
@@ -71,7 +71,7 @@ class TwigRows(NamedTuple):
 
 
 class OpenPath(NamedTuple):
-    """The path to an element: the element and the name at each depth; `depths_of` each name in the path, as bits."""
+    """The path to an element: the element and the name at each depth; `depths_of` has each name's depths as bits."""
 
     elements: Writable[Int32s]
     names: Writable[Int32s]
@@ -88,8 +88,8 @@ class LastElements(NamedTuple):
 class TwigScratch(NamedTuple):
     """The buffers of a join.
 
-    `known` is what is known of each branch, `listed` has the lists of elements, `touched` the branches that are there,
-    `marks` two planes of marks of elements, `next_twig` the branch and the twig to queue next.
+    `known` has the data of each branch, `listed` the lists of elements, `touched` the branches that occur, `marks` two
+    planes of marks of elements, `next_twig` the branch and the twig to queue next.
     """
 
     counts: Writable[Int64s]
@@ -105,7 +105,7 @@ class TwigScratch(NamedTuple):
 
 @part
 def list_element(branch, element, stamp, shows, hits, scratch):
-    """Put an element into the list of a branch, unless it is the last one; False when there is no room for that."""
+    """Append an element to the list of a branch, unless it is already the last one; False if there is no room."""
     known, listed, touched, counts = scratch.known, scratch.listed, scratch.touched, scratch.counts
     if known[branch, K_STAMP] != stamp:
         known[branch, K_STAMP] = stamp
@@ -130,7 +130,7 @@ def list_element(branch, element, stamp, shows, hits, scratch):
 
 @part
 def go_to(depth, element, name, path):
-    """Put an element into the path at a depth."""
+    """Set the element of the path at a depth."""
     depths_of, names = path.depths_of, path.names
     bit = ONE << np.uint64(depth)
     depths_of[names[depth] + 1] &= ~bit
@@ -141,7 +141,7 @@ def go_to(depth, element, name, path):
 
 @part
 def depths_above(depth, climb, rows, depths_of):
-    """From which elements of the path a climb leads to the one at this depth: their depths as bits."""
+    """The depths, as bits, of the elements of the path from which a climb leads to the element at this depth."""
     steps = rows.climb_steps
     found = ONE << np.uint64(depth)
     for k in range(rows.climb_begin[climb + 1] - 1, rows.climb_begin[climb] - 1, -1):
@@ -154,7 +154,7 @@ def depths_above(depth, climb, rows, depths_of):
 
 @part
 def list_branches(depth, is_alike, stamp, shows, begin, end, gates, rows, scratch):
-    """List the elements at which the branches hold that end at the last element of the path, of this depth.
+    """List the elements at which the branches hold that end at the last element of the path, at this depth.
 
     `begin` and `end`: the gates of that element. `is_alike`: only trunks are new.
     """
@@ -188,14 +188,14 @@ def list_branches(depth, is_alike, stamp, shows, begin, end, gates, rows, scratc
 
 @part
 def fetch_gates(begin, end, gates, of_gate):
-    """Fetch the first branches of the element to come."""
+    """Prefetch the first branches of the next element."""
     for g in range(begin, min(begin + AHEAD, end)):
         prefetch(of_gate, np.int64(gates[g]))
 
 
 @part
 def kept_marks(branch, plane, token, scratch):
-    """Of the elements marked with a number leave those of a branch, with the next number; whether there are any."""
+    """Keep the marked elements of a branch, with the next number; return whether there are any."""
     known, listed, marks = scratch.known, scratch.listed, scratch.marks
     element, more = known[branch, K_ELEMENT], known[branch, K_MORE]
     found = False
@@ -221,7 +221,7 @@ def set_marks(branch, token, scratch):
 
 @rare
 def lift_marks(branch, lift, plane, token, first, elements, translation, rows, scratch):
-    """Mark with the next number, in the other plane, the elements that a lift leads to from those with a number."""
+    """Mark, with the next number and in the other plane, the elements to which a lift leads from marked ones."""
     known, listed, marks, path = scratch.known, scratch.listed, scratch.marks, scratch.path
     parents, depths = elements.parents, elements.depths
     place, climb = rows.lift_places[lift], np.int64(rows.lift_climbs[lift])
@@ -277,7 +277,7 @@ def program_holds(program, stamp, first, elements, translation, rows, scratch):
 
 @part
 def twig_holds(twig, branch, stamp, first, elements, translation, rows, scratch):
-    """Whether a twig matches; the branch that it waits for is there."""
+    """Whether a twig matches, given that the branch it waits for occurs."""
     twigs, known, counts = rows.twigs, scratch.known, scratch.counts
     other, third, program = np.int64(twigs[twig, T_OTHER]), np.int64(twigs[twig, T_THIRD]), twigs[twig, T_PROGRAM]
     if known[other, K_STAMP] != stamp or (third != NONE and known[third, K_STAMP] != stamp):
@@ -295,7 +295,7 @@ def twig_holds(twig, branch, stamp, first, elements, translation, rows, scratch)
 
 @part
 def queue_twigs(twigs, scratch):
-    """Queue twigs that wait for what is there, from the branch and twig in `next_twig` on; how many."""
+    """Queue twigs whose branch occurs, from the branch and twig in `next_twig` on; return how many."""
     state, touched, known, queue = scratch.next_twig, scratch.touched, scratch.known, scratch.queue
     at, twig, last = state[0], state[1], scratch.counts[X_TOUCHED]
     queued = np.int64(0)
@@ -332,7 +332,7 @@ def join_twigs(
     out: Writable[Int32s],
     start: int,
 ) -> int:
-    """The entries of each document from `start` on, in no order; the first document that is not done, with why.
+    """The entries of each document from `start` on, unordered; return the first document that is not done, and why.
 
     `states` has the state of each element. `unknown` marks the documents that are left to the verifier.
     """

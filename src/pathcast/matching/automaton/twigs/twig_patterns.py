@@ -1,19 +1,20 @@
-"""Twigs: patterns of elements alone whose branches all leave one path, the trunk; and what decides them.
+"""Twigs: patterns of elements alone whose branches all leave one path, the trunk; and how to decide them.
 
     /a/b[x//y]/c[z]/d     trunk /a/b/c; from c leave z and d, from b leaves x//y
 
-A *branch* is a path from the document to one of the pattern's ends, and the place of the trunk's node that it leaves,
-seen from its end: so many levels up, or at a depth, as bound tests have it (`ancestor_tests.py`). So an element with
-this path tells the one element at which the branch holds. Between two `//` there may be several: those above from which
-the steps in between lead to it (`climb`). They need not have the trunk's path; if no other branch tells that they have
-it, the trunk itself is a branch of no steps.
+A *branch* is a path from the document to one of the pattern's ends, and the place of the trunk node that it leaves,
+seen from its end: a number of levels up, or a depth, as for bound tests (`ancestor_tests.py`). An element with this
+path therefore determines the one element at which the branch holds. Between two `//` there may be several: all elements
+above from which the steps in between lead to it (`climb`). They need not have the trunk's path; if no other branch
+shows that they have it, the trunk itself is a branch of no steps.
 
-A twig matches when branches that leave the lowest node of the trunk hold at one element; when, seen from this element,
-those of the next node hold at the element that is so many levels up (`lift`), or at one of several; and so on.
+A twig matches when the branches that leave the lowest node of the trunk hold at one element; when, seen from this
+element, those of the next node hold at the element a given number of levels up (`lift`), or at one of several; and so
+on.
 
-Left to the verifier: values, `or`, `not`, branches that branch, paths that end with `//*` (which the automaton takes
-for `/*`).
-Invariant: the branches of one node hold at an element, and so on upwards ⇔ the pattern matches.
+Left to the verifier: values, `or`, `not`, branches that branch, paths that end with `//*` (the automaton treats it as
+`/*`).
+Invariant: the pattern matches ⇔ the branches of each trunk node hold at one element, from the lowest node upwards.
 """
 
 from msgspec import Struct
@@ -26,7 +27,7 @@ from ..values.state_value_join_kernels import ANYWHERE
 
 
 class Tie(Struct, frozen=True, gc=False):
-    """A branch, with its path; or a lift, without. `climb` has the steps from the node to the end, for ANYWHERE."""
+    """A branch, with its path; or a lift, without one. `climb` has the steps from the node to the end, for ANYWHERE."""
 
     path: Steps | None
     place: int
@@ -34,16 +35,16 @@ class Tie(Struct, frozen=True, gc=False):
 
 
 class Twig(Struct, frozen=True, gc=False):
-    """Branches and lifts, from the trunk's lowest node upwards; and the longest path, as `path_gates.py` has it."""
+    """Branches and lifts, from the trunk's lowest node upwards; and the longest path, as in `path_gates.py`."""
 
     ties: tuple[Tie, ...]
     longest: Steps
 
 
 class Part(Struct, frozen=True, gc=False):
-    """A node's step, those below it, and whether there is a node with several below; if not, all steps from it on.
+    """A node's step, the nodes below it, and whether a node has several below; if not, all steps from it on.
 
-    And the path from it on with the most names, then the most steps: how many of each, and its steps.
+    Also the path from it on with the most names, then the most steps: the number of each, and its steps.
     """
 
     step: int
@@ -54,14 +55,14 @@ class Part(Struct, frozen=True, gc=False):
 
 
 def twig_of(pattern: Pattern, encoder: PathEncoder, parts: dict[Node, Part] | None = None) -> Twig | None:
-    """A pattern as a twig; None when it is none. `parts` remembers nodes, for other patterns that have them too."""
+    """A pattern as a twig, or None. `parts` caches nodes that several patterns share."""
     root = None if pattern.root is None else _part(pattern.root, encoder, {} if parts is None else parts)
     trunk = [] if root is None else _trunk(root)
     if root is None or not trunk:
         return None
     steps = tuple([part.step for part in trunk])
     found: list[Tie] = []
-    below: int | None = None  # the node of the trunk that has been dealt with last
+    below: int | None = None  # the last trunk node that was processed
     for index in reversed(range(len(trunk))):
         leaving = [part for part in trunk[index].below if not part.branches]
         if not leaving:
@@ -76,7 +77,7 @@ def twig_of(pattern: Pattern, encoder: PathEncoder, parts: dict[Node, Part] | No
             ends.append(())
             ties.append(_tie(above, index))
         for end in ends:
-            # Most end with a name, which is seen at once.
+            # Most paths end with a name, which is quick to see.
             if (not end or end[-1] <= 1) and ends_anywhere(above + end):
                 return None
         found += ties
@@ -84,14 +85,14 @@ def twig_of(pattern: Pattern, encoder: PathEncoder, parts: dict[Node, Part] | No
 
 
 def _tie(steps: Steps, index: int, *, is_lift: bool = False) -> Tie:
-    """The branch, or the lift, that leaves the node of a path with this index, and is the rest of it."""
+    """The branch, or the lift, that leaves the node of a path at this index: the rest of the path."""
     place = place_of(steps, index)
     path = None if is_lift else normalised(steps)
     return Tie(path, ANYWHERE, steps[index + 1 :]) if place is None else Tie(path, place, ())
 
 
 def _part(node: Node, encoder: PathEncoder, parts: dict[Node, Part]) -> Part | None:
-    """A pattern of elements alone, from a node on; None for another one."""
+    """A pattern of elements alone, from a node on; None for any other pattern."""
     if not node.is_element:
         return None
     step = encoder.step(node)
@@ -116,7 +117,7 @@ def _part(node: Node, encoder: PathEncoder, parts: dict[Node, Part]) -> Part | N
 
 
 def _trunk(root: Part) -> list[Part]:
-    """The path down to the lowest node with branches; empty when there are several such nodes, or no branches."""
+    """The path down to the lowest node with branches; empty if there are several such nodes, or no branches."""
     trunk: list[Part] = []
     further = [root] if root.branches else []
     while further:

@@ -1,10 +1,10 @@
 """Twigs as arrays (`twig_patterns.py`), and twigs by the branch that they wait for.
 
-Equal branches of all twigs are one: a node of the trie, a place, and the steps to climb. Of its branches, a twig waits
-for the one that documents have shown least often; the others are looked at when that one is there.
+Equal branches of all twigs are stored once: a node of the trie, a place, and the steps to climb. A twig waits for the
+branch that documents have shown least often; its other branches are checked when that one occurs.
 
-Invariant: twigs are appended, never changed. Cost: some 12 bytes for a branch or lift of a twig, 24 for a different
-branch, 16 for a twig, and 4 for each branch and lift of one with several nodes to be met.
+Invariant: twigs are appended, never changed. Cost: some 12 bytes per branch or lift of a twig, 24 per distinct branch,
+16 per twig, and 4 per branch and lift of a twig with several trunk nodes.
 """
 
 from array import array
@@ -36,14 +36,14 @@ from .twig_join_kernels import (
 )
 from .twig_patterns import Tie
 
-# In the place of a node: a lift.
+# In place of a node: a lift.
 LIFT = -1
-# A key is a node, a place and a climb, of so many bits.
+# A key is a node, a place and a climb; the climb takes _CLIMB_BITS bits.
 _CLIMB_BITS = 28
 
 
 class Twigs:
-    """The twigs among patterns, which are numbered as they come; the others have no branches."""
+    """The twigs among patterns, numbered in order of arrival; other patterns have no branches."""
 
     def __init__(self) -> None:
         self.begin = Growing(np.int64, [0])
@@ -55,7 +55,7 @@ class Twigs:
         return self.begin.size - 1
 
     def extend(self, patterns: Iterable[tuple[Tie, ...]]) -> None:
-        """Take up patterns, each by its branches and lifts (`twig_of`), none for one that is no twig."""
+        """Add patterns, each by its branches and lifts (`twig_of`), none for a pattern that is not a twig."""
         ties, begin = list[Tie](), list[int]()
         for some in patterns:
             ties += some
@@ -66,7 +66,7 @@ class Twigs:
         self.begin.extend(np.array(begin, dtype=np.int64))
 
     def _climb(self, steps: Steps) -> int:
-        """The number of a climb; NONE for one of no steps."""
+        """The number of a climb; NONE for a climb without steps."""
         if not steps:
             return NONE
         if len(self._numbers) + 1 < self._climb_begin.size:
@@ -79,7 +79,7 @@ class Twigs:
         return number
 
     def nodes(self, trie: Trie) -> Int32s:
-        """The node of each branch, all with one from now on; LIFT for a lift."""
+        """The node of each branch, all inserted into the trie; LIFT for a lift."""
         return self._nodes.insert(trie)
 
     def are(self, count: int) -> Bools:
@@ -87,7 +87,7 @@ class Twigs:
         return np.diff(self.begin.view[: count + 1]) > 0
 
     def laid_out(self, entries: Int32s, gate_nodes: Int32s, before: "TwigRows | None") -> TwigRows:
-        """Twigs by what they wait for, as many as there are entries; `before` has shown how rare branches are."""
+        """Twigs by the branch that they wait for, as many as there are entries; `before` has the counts of branches."""
         begin = self.begin.view[: len(entries) + 1]
         nodes, places, climbs = (column.view[: begin[-1]] for column in (self._nodes, self._places, self._climbs))
         is_branch = nodes != LIFT
@@ -122,14 +122,14 @@ class Twigs:
     # As arrays: on disk, and from other processes.
 
     def saved(self) -> dict[str, AnyArray]:
-        """The twigs as arrays; `restore` takes them back."""
+        """The twigs as arrays; `restore` reads them."""
         columns = {"nodes": self._nodes.view, "places": self._places.view, "climbs": self._climbs.view}
         climbs = {"climb_begin": self._climb_begin.view, "climb_steps": self._climb_steps.view}
         return {"begin": self.begin.view, **columns, **climbs}
 
     @classmethod
     def restore(cls, arrays: dict[str, AnyArray]) -> "Twigs":
-        """The twigs that `arrays` was taken of, on the same memory until they change."""
+        """The twigs that were saved as `arrays`, on the same memory until they change."""
         twigs = cls()
         twigs._nodes = PathNodes(arrays["nodes"])
         twigs.begin, twigs._places, twigs._climbs, twigs._climb_begin, twigs._climb_steps = (
@@ -138,13 +138,13 @@ class Twigs:
         return twigs
 
     def merge(self, arrays: dict[str, AnyArray], chosen: Int64s, names: Int32s, nodes: Int32s) -> None:
-        """Take over some patterns of another process, whose names and nodes are these here."""
+        """Merge some patterns of another process; `names` and `nodes` translate its names and nodes."""
         begin, theirs = gathered(arrays["begin"], arrays["nodes"], chosen)
         _, places = gathered(arrays["begin"], arrays["places"], chosen)
         _, climbs = gathered(arrays["begin"], arrays["climbs"], chosen)
         steps, edges = np.asarray(arrays["climb_steps"]), np.asarray(arrays["climb_begin"]).tolist()
         steps = moved_steps(steps, names)
-        moved = np.full(len(edges), NONE, dtype=np.int32)  # the last one for those without a climb
+        moved = np.full(len(edges), NONE, dtype=np.int32)  # the last one is for those without a climb
         for number in np.unique(climbs[climbs != NONE]).tolist():
             moved[number] = self._climb(tuple(steps[edges[number] : edges[number + 1]].tolist()))
         self.begin.extend(begin[1:] + self._nodes.size)
@@ -162,7 +162,7 @@ def _climb(keys: Int64s) -> Int32s:
 
 
 def _carried(keys: Int64s, before: TwigRows | None) -> Int64s:
-    """How many documents have had each branch."""
+    """The number of documents that had each branch."""
     hits = np.zeros(len(keys), dtype=np.int64)
     if before is not None and len(before.keys):
         at = np.minimum(np.searchsorted(before.keys, keys), len(before.keys) - 1)
@@ -171,7 +171,7 @@ def _carried(keys: Int64s, before: TwigRows | None) -> Int64s:
 
 
 def _ranks(codes: Int32s, hits: Int64s) -> Int64s:
-    """For each code how rare its branch is: 0 for the rarest, of equally rare ones that of the fewest twigs."""
+    """The rank of each code's branch: 0 for the rarest; of equally rare branches, that of the fewest twigs."""
     is_branch = codes > END
     shared = np.bincount(codes[is_branch], minlength=len(hits))
     order = np.empty(len(hits), dtype=np.int64)
@@ -184,7 +184,7 @@ def _ranks(codes: Int32s, hits: Int64s) -> Int64s:
 def _twigs(
     begin: Int64s, codes: Int32s, chosen: Int64s, entries: Int32s, ranks: Int64s, branches: int
 ) -> tuple[Int32s, Int32s, Int32s]:
-    """The first twig that waits for each branch; twigs by branch; programs of those with lifts or many branches."""
+    """The first twig that waits for each branch; twigs by branch; programs of twigs with lifts or many branches."""
     owners = np.flatnonzero(np.diff(begin))
     chosen = chosen[owners]
     order = np.argsort(codes[chosen], kind="stable")

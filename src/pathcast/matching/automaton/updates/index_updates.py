@@ -2,18 +2,18 @@
 
     new pattern ──refresh──▶ pending ──promotion──▶ delta ──promotion──▶ base
 
-New patterns are pending: tried on every document (`pending_paths.py`). When they have become some hundreds, a thread
-promotes them: mostly by making the delta anew, of all patterns that the base lacks; when these have become many, by
-making the base anew, of all patterns there are. What comes meanwhile stays pending. A bulk load goes into the base at
-once. The same thread lets trees choose anew which test they wait for, as documents show what is rare.
+New patterns are pending: every document is checked against them (`pending_paths.py`). When some hundreds are pending, a
+thread promotes them: usually it rebuilds the delta from all patterns that the base lacks; when these are many, it
+rebuilds the base from all patterns. Patterns that arrive meanwhile stay pending. A bulk load goes into the base at
+once. The same thread re-selects the access predicates of trees, as documents show which values are rare.
 
 Invariant: `current` is complete for all entries that the table had when `refresh` last returned. It is replaced, never
 changed, and always under the lock; readers take it without one.
-Cost: a base of N paths takes N / 2 µs to make, a delta of D paths about D µs and a look at each node of the trie. With
-P pending paths each time, the base is made when D * D is 2 * P * N: then neither kind takes more than the other.
-A pending path is work for every document, and where there are few others all is soon worked out; so P grows as the
-root of N, up to a bound. The same holds for trees, which take some 2 µs each to be laid out, and documents some time to
-get used to them.
+Cost: a base of N paths takes N / 2 µs to build, a delta of D paths about D µs and a pass over the nodes of the trie.
+With P pending paths per promotion, the base is rebuilt when D * D is 2 * P * N: then neither rebuild costs more than
+the other. A pending path is work for every document, and a small index is quickly rebuilt, so P grows as the root of N,
+up to a bound. The same holds for trees, which take some 2 µs each to lay out; afterwards, documents need some time to
+warm up.
 """
 
 import threading
@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     from ..verify.candidate_matcher import GatedTrees
     from ..verify.tree_store import TreeLayout, TreeStore
 
-# So many plain paths take as long to work out as a tree.
+# Computing this many plain paths takes as long as one tree.
 _PATHS_PER_TREE = 4
-# So many bits a path has on an average.
+# The average number of bits per path.
 _BITS_PER_PATH = 6
 
 _NO_GATES = np.zeros(0, dtype=np.int32)
@@ -45,7 +45,7 @@ _TREES, _STATES = "trees_", "states_"
 
 
 class IndexUpdates:
-    """The current generation of a table, and the way to the next."""
+    """The current generation of a table, and the transition to the next."""
 
     def __init__(
         self,
@@ -58,8 +58,8 @@ class IndexUpdates:
         self.evictions = self.promotions = 0
         self._pending = PendingPaths()
         self._trees = trees
-        self._delta_trees: TreeStore | None = None  # those of the delta alone
-        self._merged = 0  # trees that were taken over, and that no index has yet
+        self._delta_trees: TreeStore | None = None  # only those of the delta
+        self._merged = 0  # merged trees that are in no index yet
         self._worker: threading.Thread | None = None
         self._selection_is_due = False
         self.current = self._restored(saved) if saved else self._rebuilt(None)
@@ -68,9 +68,9 @@ class IndexUpdates:
     # On disk.
 
     def arrays(self, *, learnt: bool) -> dict[str, AnyArray]:
-        """The patterns as they are laid out, and what documents have shown (`learnt`); for a table with their entries.
+        """The patterns as laid out, and the statistics of documents (`learnt`), for a table with their entries.
 
-        Whoever opens them need neither lay them out nor work out the states again.
+        A reader need neither lay them out nor compute the states again.
         """
         with self.lock:
             made = self.settled()
@@ -89,7 +89,7 @@ class IndexUpdates:
             return arrays
 
     def _restored(self, saved: dict[str, AnyArray]) -> Generation:
-        """The generation that a snapshot has, of the entries that its table had then."""
+        """The generation of a snapshot, for the entries that its table had then."""
         table = self.table
         entries, names, nodes, listed = saved["whole"].tolist()
         gate_of_node = np.full(nodes, NONE, dtype=np.int32)
@@ -112,19 +112,19 @@ class IndexUpdates:
         return Generation(table, base, None, PendingPaths().view(), entries, names, symbols_for(table, names))
 
     def learn_from(self, other: "IndexUpdates") -> None:
-        """Work out the states of the label paths that another one knows; names have the same numbers in both tables."""
+        """Compute the states of the label paths that `other` knows; names have the same numbers in both tables."""
         with self.lock:
             made, limit = self.current, self.table.tuning.state_bytes // 2
             made.base.states.relearn(other.current.base.states, limit, made.symbols)
 
     def count_on(self, other: "IndexUpdates") -> None:
-        """Go on with the counts of another one."""
+        """Continue the counts of another object."""
         self.evictions, self.promotions = other.evictions, other.promotions
 
     # New patterns.
 
     def refresh(self) -> None:
-        """Take up the entries that the table has gained."""
+        """Add the entries that the table has gained."""
         with self.lock:
             made = self.current
             entries, names = len(self.table), len(self.table.names)
@@ -134,7 +134,7 @@ class IndexUpdates:
                     self._in_background(self._promote)
 
     def merge(self, arrays: dict[str, AnyArray], moved: MergedNumbers) -> None:
-        """Take over trees that another process compiled for a table which has just been merged into ours.
+        """Merge trees that another process compiled for a table which has just been merged into ours.
 
         They are matched from the next `refresh` on.
         """
@@ -145,7 +145,7 @@ class IndexUpdates:
             self._merged += len(trees) - before
 
     def trees_for(self, table: PatternTable, entries: Int32s) -> "TreeStore | None":
-        """The trees that another table has, which gave the entries of ours new numbers."""
+        """The trees for another table, in which the entries of ours have new numbers."""
         with self.lock:
             return None if self._trees is None else self._trees_below(len(self.table)).successor(table, entries)
 
@@ -157,7 +157,7 @@ class IndexUpdates:
             return self.current
 
     def _with_pending(self, made: Generation, entries: int, names: int) -> Generation | None:
-        """With the entries from those of `made` on as pending; None when they are too many, or not fit for it."""
+        """The generation with the entries after those of `made` as pending; None if too many or unsuitable."""
         table, tuning = self.table, self.table.tuning
         if entries - made.entries > tuning.most_pending_bits or tuning.trees_per_merged * self._merged > made.patterns:
             return None
@@ -173,7 +173,7 @@ class IndexUpdates:
             trees = self._trees_below(entries).matcher(None if trees is None else trees.gated)
         if trees is not None and self._trees is not None and pending.patterns < trees.patterns:
             gates = self._trees.gates(pending.patterns, trees.patterns)
-            names = len(table.names)  # those of its gates are among them
+            names = len(table.names)  # includes the names of its gates
         symbols, names = made.symbols, max(names, made.names)
         if names > made.names:
             symbols = np.zeros(len(made.symbols) + names - made.names, dtype=np.int32)
@@ -186,9 +186,9 @@ class IndexUpdates:
         return made._replace(base=base, pending=pending.view(), entries=entries, names=names, symbols=symbols)
 
     def _trees_below(self, entries: int) -> "TreeStore":
-        """The store of trees, with all below an entry."""
+        """The store of trees, with all trees below an entry."""
         if self._trees is None:
-            # Its kernels are compiled and loaded for those alone who have trees.
+            # Its kernels are compiled and loaded only if there are trees.
             from ..verify.tree_store import TreeStore
 
             self._trees = TreeStore(self.table)
@@ -198,13 +198,13 @@ class IndexUpdates:
     # From pending to the delta, and from the delta to the base.
 
     def _most_pending_trees(self, made: Generation) -> int:
-        """With more pending trees than this they are promoted."""
+        """The number of pending trees above which they are promoted."""
         tuning = self.table.tuning
         of_delta = 0 if made.delta is None else made.delta.patterns
         return max(tuning.pending_trees, of_delta // tuning.delta_trees_per_pending)
 
     def _has_many_pending(self) -> bool:
-        """Whether pending patterns are to be promoted."""
+        """Whether to promote pending patterns."""
         made = self.current
         bits = self._pending.bits - self._pending.gate_steps
         return bits > self.table.tuning.pending_bits(made.base.states.entry_limit) or (
@@ -212,7 +212,7 @@ class IndexUpdates:
         )
 
     def _delta_is_large(self, made: Generation) -> bool:
-        """Whether the patterns that the base lacks are so many that they are better worked out with all others."""
+        """Whether the base lacks so large a share of the patterns that rebuilding it is cheaper."""
         tuning, settled, trees = self.table.tuning, made.base.states.entry_limit, made.base.patterns
         late = made.patterns - trees
         pending = tuning.pending_bits(settled) // _BITS_PER_PATH
@@ -220,7 +220,7 @@ class IndexUpdates:
         return many_paths or late**2 > 2 * tuning.pending_trees * (trees + settled // _PATHS_PER_TREE)
 
     def _promote(self) -> None:
-        """Make the delta anew, or the base, while documents are matched."""
+        """Rebuild the delta, or the base, while documents are matched."""
         with self.lock:
             begun = self.current
             into_base = self._delta_is_large(begun)
@@ -238,9 +238,9 @@ class IndexUpdates:
         with self.lock:
             latest = self.current
             if latest.base.states.gate_of_node is not begun.base.states.gate_of_node:
-                return  # somebody could not wait
+                return  # a caller that could not wait has promoted them
             self.promotions += 1
-            # What came meanwhile is pending again; trees have been taken up already.
+            # Patterns that arrived meanwhile are pending again; their trees are already in the store.
             if into_base:
                 made = self._with_trees(made, gated)
             else:
@@ -251,7 +251,7 @@ class IndexUpdates:
     def _delta(self, begun: Generation, trees: list[int], store: "TreeStore | None") -> tuple[Index, int, Int32s]:
         """An index of the patterns that the base lacks, for the label paths that it knows; names and their symbols.
 
-        The first trees are those that `store` has already.
+        The first trees are those that `store` already has.
         """
         layout = None
         if store is not None:
@@ -267,8 +267,8 @@ class IndexUpdates:
         return delta, names, symbols
 
     def _rebuilt(self, old: States | None) -> Generation:
-        """All that the table has in the base, worked out for the label paths that `old` knows."""
-        # First of all: what another thread enters from now on is for the next generation.
+        """A generation with the whole table in its base, computed for the label paths that `old` knows."""
+        # Read first: entries that another thread adds from now on belong to the next generation.
         entries, names = len(self.table), len(self.table.names)
         made, gated = self._base(self._layout(entries), entries, names, old)
         return self._with_trees(made, gated)
@@ -282,13 +282,13 @@ class IndexUpdates:
     def _base(
         self, layout: "TreeLayout | None", entries: int, names: int, old: States | None
     ) -> tuple[Generation, "GatedTrees | None"]:
-        """A generation with all plain paths in its base, and the trees for it; the long part, which needs no lock."""
+        """A generation with all plain paths in its base, and its trees; the long part, which needs no lock."""
         symbols = symbols_for(self.table, names)
         base, gated = self._index(layout, range(entries), symbols, old, self.table.tuning.state_bytes // 2)
         return Generation(self.table, base, None, PendingPaths().view(), entries, names, symbols), gated
 
     def _with_trees(self, made: Generation, gated: "GatedTrees | None") -> Generation:
-        """With all trees that have been taken up, and nothing pending."""
+        """The generation with all trees of the store, and nothing pending."""
         self._pending = PendingPaths(0 if gated is None else gated.patterns)
         self._delta_trees = None
         self._merged = 0
@@ -299,9 +299,9 @@ class IndexUpdates:
     def _index(
         self, layout: "TreeLayout | None", entries: range, symbols: Int32s, old: States | None, limit: int
     ) -> tuple[Index, "GatedTrees | None"]:
-        """An index of the plain paths among some entries, with gates for trees, and these.
+        """An index of the plain paths among some entries, with gates for trees, and these trees.
 
-        Its states are worked out for the label paths that `old` knows, as far as `limit` bytes allow.
+        Its states are computed for the label paths that `old` knows, as far as `limit` bytes allow.
         """
         nodes, listed, gated = (_NO_GATES, 0, None) if layout is None else layout.by_gates()
         gate_of_node = np.full(self.table.trie.count, NONE, dtype=np.int32)
@@ -312,7 +312,7 @@ class IndexUpdates:
         return Index(states, None, len(nodes), listed), gated
 
     def _in_background(self, work: Callable[[], None]) -> None:
-        """Let a thread work on the next generation, unless one does."""
+        """Let a background thread work on the next generation, unless one already does."""
         if self._worker is None:
             self._worker = threading.Thread(target=self._once, args=(work,), name="pathcast-promotion", daemon=True)
             self._worker.start()
@@ -320,16 +320,16 @@ class IndexUpdates:
     def _once(self, work: Callable[[], None]) -> None:
         try:
             work()
-        finally:  # if it failed, say for want of memory, another one may be begun
+        finally:  # after a failure, such as lack of memory, another may start
             with self.lock:
                 self._worker = None
                 if self._selection_is_due:
                     self._in_background(self._select)
 
-    # What documents bring about.
+    # Triggered by documents.
 
     def forgotten(self, states: States) -> States:
-        """The states that take the place of those of the base that have become too many."""
+        """The empty states that replace those of the base when they are too many."""
         with self.lock:
             base = self.current.base
             if base.states is states:
@@ -339,7 +339,7 @@ class IndexUpdates:
             return base.states if base.states.gate_of_node is states.gate_of_node else states.emptied()
 
     def seen(self, documents: int) -> None:
-        """Count documents; now and then, let trees wait for what these have shown to be rare."""
+        """Count documents; periodically, re-select the access predicates of trees."""
         trees, tuning = self._trees, self.table.tuning
         if trees is None:
             return
@@ -355,7 +355,7 @@ class IndexUpdates:
                     self._in_background(self._select)
 
     def _select(self) -> None:
-        """Let trees wait for what documents have shown to be rare, while these go on to be matched."""
+        """Re-select the access predicates of trees in the background, by what documents have shown to be rare."""
         with self.lock:
             base, trees, self._selection_is_due = self.current.base, self._trees, False
             if base.trees is None or trees is None:
@@ -366,14 +366,14 @@ class IndexUpdates:
         gated.joins.cover_as(before.joins, base.states)
         with self.lock:
             latest = self.current.base.trees
-            if latest is not None and latest.gated is before:  # else all were laid out anew
+            if latest is not None and latest.gated is before:  # otherwise, all trees were laid out again
                 self._replace_trees(gated)
             many = self._has_many_pending()
-        if many:  # nobody has begun that meanwhile
+        if many:  # no other thread has started this meanwhile
             self._promote()
 
     def _replace_trees(self, gated: "GatedTrees") -> None:
-        """Go on with trees of the base that wait for other tests."""
+        """Continue with trees of the base that wait for other tests."""
         assert self._trees is not None
         base = self.current.base._replace(trees=self._trees.matcher(gated))
         self.current = self.current._replace(base=base)

@@ -1,11 +1,11 @@
-"""Pending paths: plain paths that came after the states were made, tried on every document until they are promoted.
+"""Pending paths: plain paths added after the states were built, checked on every document until they are promoted.
 
-States can't take up a path without being worked out anew. So a path that is added while matching goes on waits here,
-as some bits of one large word (`pending_paths_kernels.py`), and moves into an index with many others at once.
-The gates of pending trees wait here, too: such a tree is a candidate where its gate is open.
+Adding a path to states means to rebuild them. A path that is added during matching is therefore kept here, as some bits
+of one large word (`pending_paths_kernels.py`), and moves into an index together with many others. The gates of pending
+trees are kept here, too: such a tree is a candidate where its gate is open.
 
-Invariant: what a view shows of older paths never changes; a path that is being added counts only for those who know its
-entry. Cost: some 0.1 µs to add a path; for each element some operations on each word of 64 steps.
+Invariant: what a view shows of older paths never changes; a path in the process of being added counts only for readers
+that know its entry. Cost: some 0.1 µs to add a path; per element some operations on each word of 64 steps.
 """
 
 import numpy as np
@@ -22,7 +22,7 @@ _ANY_NUMBER = 1 << 62
 class PendingPaths:
     """A growing set of plain paths of at least one step each.
 
-    `patterns` says up to which pattern with predicates their gates are here, `gate_steps` how many steps these have.
+    `patterns` is the number of patterns with predicates whose gates are here, `gate_steps` the steps of these gates.
     """
 
     def __init__(self, patterns: int = 0) -> None:
@@ -35,11 +35,11 @@ class PendingPaths:
 
     @property
     def bits(self) -> int:
-        """How many steps there are."""
+        """The number of steps."""
         return int(self._sizes[F_BITS])
 
     def add(self, codes: Int32s, ends: Int32s, trie: Trie, symbols: Int32s, most: int) -> bool:
-        """Take up paths that end in these nodes of a trie; False when there would be more than `most` bits.
+        """Add paths that end in these nodes of a trie; False if there would be more than `most` bits.
 
         The code of a path is its entry, that of a pattern's gate -1 - the pattern. Names in paths get their symbols.
         """
@@ -58,7 +58,7 @@ class PendingPaths:
         return False
 
     def add_gates(self, ends: Int32s, trie: Trie, symbols: Int32s) -> None:
-        """Take up the gates of the patterns that come next, however many bits they have."""
+        """Add the gates of the next patterns, however many bits they have."""
         before = self.bits
         codes = -1 - np.arange(self.patterns, self.patterns + len(ends), dtype=np.int32)
         self.add(codes, ends, trie, symbols, _ANY_NUMBER)
@@ -69,7 +69,7 @@ class PendingPaths:
         return PendingBits(self._table, self._rows, self._entries, self.bits + 63 >> 6)
 
     def _make_room(self, steps: int) -> None:
-        """For a path of so many steps, and for more names if there is room for none."""
+        """Make room for a path of `steps` steps, and for more names if there is room for none."""
         rows, words = self._table.shape
         if rows == self._sizes[F_ROWS]:
             rows *= 2

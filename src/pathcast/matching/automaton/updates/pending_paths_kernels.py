@@ -1,11 +1,11 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
-"""Pending paths in kernels: some thousand plain paths at once, a bit for each of their steps.
+"""Pending paths in kernels: some thousand plain paths at once, one bit per step.
 
     here  = (above << 1 & CHILD | higher << 1 & DEEP | first steps) & (bits of the element's name | WILD)
 
-where `above` are the steps that end at the parent, `higher` those that end at it or above it. Words lie one after the
-other, so a step's bit may be carried into the next word; the first bit of a path takes no carry. A level has an empty
-word in front, so that no word is the first one: then many are worked out at once by the processor.
+where `above` are the steps that end at the parent, `higher` those that end at it or above it. Words are consecutive, so
+a step's bit may be carried into the next word; the first bit of a path takes no carry. A level starts with an empty
+word, so that every word has a predecessor: this lets the processor compute several at once.
 """
 
 from typing import NamedTuple
@@ -16,9 +16,9 @@ from pathcast.kernels import Int32s, Matrix, UInt64s, kernel, lowest_bit, rare
 
 from ...arrays.bitset_kernels import mark_with_summary
 
-# Rows of the table: steps by their axis, first steps by theirs, last steps, and the names from ROWS on (0: any name).
+# Rows of the table: steps by axis, first steps by axis, last steps, and the names from ROWS on (0: any name).
 CHILD, DEEP, FIRST_CHILD, FIRST_DEEP, LAST, WILD, ROWS = range(7)
-# Planes of the levels: steps that end at the element, those that end at it or above, and all that ended anywhere.
+# Planes of the levels: steps that end at the element, steps that end at it or above, and all that ended anywhere.
 HERE, HIGHER, SEEN, PLANES = range(4)
 # `sizes`: bits in use, and the next row for a name.
 F_BITS, F_ROWS, F_SIZES = range(3)
@@ -27,10 +27,10 @@ TOP = np.uint64(63)
 
 
 class PendingBits(NamedTuple):
-    """What a walk reads of pending paths.
+    """The pending paths as a walk reads them.
 
-    `rows` gives each symbol's row of the table (0: no path asks for it), `entries` the entry whose path ends at each
-    bit, or -1 - the pattern whose gate ends there; `words` says how many words of a row are in use.
+    `rows` has each symbol's row of the table (0: in no path), `entries` the entry whose path ends at each bit, or
+    -1 - the pattern whose gate ends there; `words` is the number of used words per row.
     """
 
     table: Matrix[UInt64s]
@@ -44,9 +44,9 @@ class PendingBits(NamedTuple):
     brief=True,
 )
 def put_pending(ends, codes, first, node_parent, node_step, sizes, table, rows, entries, symbols):
-    """Add paths from number `first` on, given by their last nodes; the first for which there is no room.
+    """Add paths from number `first` on, given by their last nodes; return the first for which there is no room.
 
-    A path counts for nobody before its last step has its mark. Names that are asked for get their symbols.
+    A path counts only after its last step has its mark. Names in paths get their symbols.
     """
     for path in range(first, len(ends)):
         length, node = 0, ends[path]
@@ -71,7 +71,7 @@ def put_pending(ends, codes, first, node_parent, node_step, sizes, table, rows, 
             if symbol:
                 if rows[symbol] == 0:
                     if sizes[F_ROWS] == table.shape[0]:
-                        return np.int64(path)  # the marks so far will be made again
+                        return np.int64(path)  # the marks so far will be set again
                     rows[symbol] = sizes[F_ROWS]
                     sizes[F_ROWS] += 1
                 row = np.int64(rows[symbol])
@@ -87,7 +87,7 @@ def put_pending(ends, codes, first, node_parent, node_step, sizes, table, rows, 
 
 @rare
 def follow_pending(table, row, levels, depth, words):
-    """The steps that end at an element, given those that end at its parent and above; `row`: that of its name."""
+    """The steps that end at an element, given those that end at its parent and above; `row`: the row of its name."""
     above, higher = levels[HERE, depth - 1], levels[HIGHER, depth - 1]
     here, higher_here, seen = levels[HERE, depth], levels[HIGHER, depth], levels[SEEN, 0]
     child, deep, first, wild, named = table[CHILD], table[DEEP], table[FIRST_DEEP], table[WILD], table[row]
@@ -102,11 +102,11 @@ def follow_pending(table, row, levels, depth, words):
 
 @rare
 def mark_pending(elements, symbols, begin, end, pending, limits, scratch, gated):
-    """Mark the entries of the pending paths that a document matches; how many gates there are with those it opens.
+    """Mark the entries of the pending paths that a document matches; return the number of gates with those it opens.
 
-    A pattern that waits for a pending path stands among gates as -1 - its number. `levels` has a row for each level of
-    the document and one above; what it has of an element is good for siblings that follow and have the same name, and
-    for these the plane `SEEN`, of which the row above alone is needed, says in front which row of the table that was.
+    A pattern whose gate is pending is listed among gates as -1 - its number. `levels` has a row per level of the
+    document and one above. The row of an element is reused for following siblings with the same name. For this check,
+    the plane `SEEN`, of which only the row above is needed, stores the table row at its start.
     """
     table, rows, words, levels = pending.table, pending.rows, pending.words, scratch.levels
     for plane in range(PLANES):
@@ -120,7 +120,7 @@ def mark_pending(elements, symbols, begin, end, pending, limits, scratch, gated)
         symbol = symbols[elements.names[element]]
         row = np.int64(rows[symbol]) if symbol < len(rows) else np.int64(0)
         if row == 0 or row >= table.shape[0]:
-            row = np.int64(WILD)  # no path asks for it, or one that came later
+            row = np.int64(WILD)  # no path has the name, or only a later one
         if levels[SEEN, depth, 0] == np.uint64(row):
             continue
         levels[SEEN, depth, 0] = row

@@ -1,10 +1,10 @@
-"""Clauses of patterns as arrays, and which clause each pattern waits for (`required_tests.py`).
+"""Clauses of patterns as arrays, and the clause that each pattern waits for (`required_tests.py`).
 
     patterns ──▶ clauses ──▶ alternatives ──▶ tests        each a list of the next, one after the other
 
-A document that matches a pattern fulfils some alternative of each clause, and passes all tests of that alternative. So
-it is enough to wait for one test of each alternative of one clause: the rarest test of the alternative, and the clause
-whose chosen tests are met least often together.
+A document that matches a pattern fulfils some alternative of each clause, and passes all tests of that alternative. It
+is therefore enough to wait for one test of each alternative of one clause: the rarest test of each alternative, and the
+clause whose selected tests are the rarest together.
 
 Invariant: patterns are appended, never changed. Cost: 4 bytes per test, 8 bytes per alternative, clause and pattern.
 """
@@ -19,14 +19,14 @@ from pathcast.store import offsets_of
 from ...arrays.growing_array import Growing
 from ...arrays.ragged_arrays import ends_of, gathered, least
 
-# What it counts that others have the same test, beside how likely this is met.
+# The weight of other patterns with the same test, beside the test's likelihood.
 _SHARED = 1e-9
 
 
 class Choice(NamedTuple):
-    """The tests that patterns wait for, `tests[begin[i] : begin[i + 1]]`, and how likely one of them is met.
+    """The tests that patterns wait for, `tests[begin[i] : begin[i + 1]]`, and how likely a document passes one of them.
 
-    A pattern without tests is met by every document: infinitely likely.
+    Every document is a candidate for a pattern without tests: infinitely likely.
     """
 
     begin: Int64s
@@ -43,7 +43,7 @@ class ClauseRows(NamedTuple):
     tests: Int32s
 
     def rarest(self, likely: Floats, count: int) -> Choice:
-        """What each of the first `count` patterns waits for, given how likely each test is met.
+        """The tests that each of the first `count` patterns waits for, given how likely documents pass each test.
 
         Of equally likely tests, the one that fewer patterns have.
         """
@@ -61,14 +61,14 @@ class ClauseRows(NamedTuple):
 
 
 class Clauses:
-    """The clauses of patterns, which are numbered as they come."""
+    """The clauses of patterns, numbered in order of arrival."""
 
     def __init__(self) -> None:
         self._clauses, self._alternatives, self._tests_of = (Growing(np.int64, [0]) for _ in range(3))
         self._tests = Growing(np.int32)
 
     def extend(self, patterns: list[list[list[list[int]]]]) -> None:
-        """Take up patterns: of each its clauses, their alternatives, their tests. An empty alternative is no clause."""
+        """Add patterns, each as clauses, alternatives and tests. A clause with an empty alternative is left out."""
         clauses = [[clause for clause in pattern if all(clause)] for pattern in patterns]
         alternatives = [clause for pattern in clauses for clause in pattern]
         tests = [alternative for clause in alternatives for alternative in clause]
@@ -78,7 +78,7 @@ class Clauses:
         self._tests.extend(np.array([test for alternative in tests for test in alternative], dtype=np.int32))
 
     def extend_without(self, count: int) -> None:
-        """Take up `count` patterns that wait for no tests."""
+        """Add `count` patterns that wait for no tests."""
         self._clauses.extend(np.full(count, self._alternatives.size - 1, dtype=np.int64))
 
     def rows(self) -> ClauseRows:
@@ -88,12 +88,12 @@ class Clauses:
     # As arrays: on disk, and from other processes.
 
     def saved(self) -> dict[str, AnyArray]:
-        """The clauses as arrays; `restore` takes them back, `ClauseRows` shows them."""
+        """The clauses as arrays; `restore` reads them, `ClauseRows` shows them."""
         return self.rows()._asdict()
 
     @classmethod
     def restore(cls, arrays: dict[str, AnyArray]) -> "Clauses":
-        """The clauses that `arrays` was taken of, on the same memory until they change."""
+        """The clauses that were saved as `arrays`, on the same memory until they change."""
         clauses = cls()
         clauses._clauses, clauses._alternatives, clauses._tests_of, clauses._tests = (
             Growing.over(arrays[name]) for name in ClauseRows._fields
@@ -101,7 +101,7 @@ class Clauses:
         return clauses
 
     def take_over(self, theirs: ClauseRows, tests: Int32s) -> None:
-        """Take over patterns of another process; `tests` has the numbers that their tests have here."""
+        """Append patterns of another process; `tests` has the numbers of their tests in ours."""
         self._clauses.extend(theirs.clause_begin[1:] + (self._alternatives.size - 1))
         self._alternatives.extend(theirs.alternative_begin[1:] + (self._tests_of.size - 1))
         self._tests_of.extend(theirs.test_begin[1:] + self._tests.size)
@@ -109,7 +109,7 @@ class Clauses:
 
 
 def some_of(arrays: dict[str, AnyArray], chosen: Int64s) -> ClauseRows:
-    """The clauses of some patterns, of those that `Clauses.saved` shows."""
+    """The clauses of some patterns, from the arrays of `Clauses.saved`."""
     whole = ClauseRows(*(np.asarray(arrays[name]) for name in ClauseRows._fields))
     clause_begin, clauses = gathered(whole.clause_begin, np.arange(len(whole.alternative_begin) - 1), chosen)
     alternative_begin, alternatives = gathered(

@@ -1,13 +1,13 @@
-"""Access predicates: the value tests that a pattern waits for, besides its gate.
+"""Access predicates: the value tests that a pattern waits for, in addition to its gate.
 
-Of the clauses that a pattern demands (`required_tests.py`), it waits for the one that documents have met least often
-(`access_clauses.py`): for one test, or, of an `or`, for one test of each alternative. The pattern is a candidate for
-documents that pass one of these tests and open its gate (`path_gates.py`); a pattern without a clause waits behind its
-gate alone.
+Of the clauses that a pattern demands (`required_tests.py`), it waits for the one that documents have fulfilled least
+often (`access_clauses.py`): for one test or, for an `or`, for one test of each alternative. The pattern is a candidate
+for documents that pass one of these tests and open its gate (`path_gates.py`); a pattern without a clause waits behind
+its gate alone.
 
 Invariant: a document that matches passes one of the tests, so nothing is missed.
-Cost: one or two hash look-ups for each value that some pattern asks about, a binary search for each group of ranges
-that is met.
+Cost: one or two hash look-ups per value that some pattern tests, and a binary search per group of ranges for which a
+value was found.
 """
 
 import threading
@@ -48,11 +48,11 @@ class _Scratch(threading.local):
 
 
 class AccessRows(NamedTuple):
-    """Patterns by what they wait for, as arrays that can be saved.
+    """Patterns by access predicate, as arrays that can be saved.
 
-    `gate_of` has the gate of each pattern. Of each gate the patterns that wait behind it alone (`behind`), and all
-    (`all`); of each test those that wait for it (`patterns`, with their gates); of each group of ranges those that wait
-    for a value beyond a threshold (with their gates, too).
+    `gate_of` has the gate of each pattern. Per gate, the patterns that wait behind it alone (`behind`), and all
+    patterns (`all`); per test, those that wait for it (`patterns`, with their gates); per group of ranges, those that
+    wait for a value beyond a threshold (with their gates, too).
     """
 
     gate_of: Int32s
@@ -81,9 +81,9 @@ class AccessRows(NamedTuple):
 
 
 def laid_out(tests: ValueTests, gate_of: Int32s, gates: int, choice: Choice, decided: Bools) -> AccessRows:
-    """Patterns by their gates, of which there are so many, and by what they wait for.
+    """Patterns by their gates, of which there are `gates`, and by access predicate.
 
-    Those that are `decided` are not waited for here (`state_value_join.py`).
+    The `decided` patterns are left out: joins find them (`state_value_join.py`).
     """
     counts = np.where(decided, 0, np.diff(choice.begin))
     owner, chosen = np.repeat(np.arange(len(counts)), np.diff(choice.begin)), choice.tests
@@ -119,13 +119,13 @@ def laid_out(tests: ValueTests, gate_of: Int32s, gates: int, choice: Choice, dec
 
 
 def no_access(tests: ValueTests) -> AccessRows:
-    """For no patterns."""
+    """The rows of no patterns."""
     none = Choice(np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.int32), np.zeros(0))
     return laid_out(tests, np.zeros(0, dtype=np.int32), 0, none, np.zeros(0, dtype=np.bool_))
 
 
 class Access:
-    """Candidates of documents: patterns by their gates and access predicates."""
+    """Finds the candidates of documents: patterns by their gates and access predicates."""
 
     def __init__(self, tests: ValueTests, gates: int, rows: AccessRows) -> None:
         self._tests, self.gates, self.rows = tests, gates, rows
@@ -135,7 +135,7 @@ class Access:
 
     @property
     def values(self) -> int:
-        """How many different tests patterns wait for."""
+        """The number of distinct tests that patterns wait for."""
         ranges = np.diff(self.rows.range_begin)
         thresholds = self.rows.thresholds
         same = (thresholds[1:] == thresholds[:-1]) & (np.diff(np.repeat(np.arange(len(ranges)), ranges)) == 0)
@@ -151,12 +151,12 @@ class Access:
         patterns: int,
         joined: JoinedEntries,
     ) -> tuple[Int64s, Int32s]:
-        """The candidates of each document, ascending, given its open gates; `patterns` is how many there are by now.
+        """The candidates of each document, ascending, given its open gates; `patterns` is their current number.
 
         Gates from `listed` on may be open although they are not listed.
 
-        Those that were called elsewhere are among them; and all patterns behind open gates, of documents that were left
-        to the verifier.
+        The candidates include patterns called elsewhere and, for documents left to the verifier, all patterns behind
+        open gates.
         """
         room = self._fitting(patterns)
         open_gates = ListedGates(gate_offsets, gates, listed)
@@ -173,7 +173,7 @@ class Access:
             self._scratch.room = room = room._replace(out=grown(room.out, 2 * len(room.out)))
 
     def _fitting(self, patterns: int) -> AccessScratch:
-        """The buffers of this thread, with room for so many patterns."""
+        """The buffers of this thread, with room for `patterns` patterns."""
         room = self._scratch.room
         if room is None:
             room = self._scratch.room = self._new_room(patterns)

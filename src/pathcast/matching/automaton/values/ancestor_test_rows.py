@@ -1,10 +1,10 @@
-"""Bound tests of patterns as arrays (`ancestor_tests.py`), and patterns by what they wait for among them.
+"""Bound tests of patterns as arrays (`ancestor_tests.py`), and patterns by the bound test that they wait for.
 
-The bound test that documents have met least often is the one that a pattern waits for; of one that a single element
-decides, the others are its rest. Patterns are numbered by the place and the test that they wait for, and by its limit:
-the runs of a state (`state_value_join.py`) are then those of its patterns, sorted by number.
+A pattern waits for the bound test that documents have passed least often; if a single element decides the pattern, the
+other tests are its rest. Patterns are numbered by place, test and limit: the runs of a state (`state_value_join.py`)
+are then its patterns, sorted by number.
 
-Invariant: patterns are appended, never changed. Cost: some 20 bytes a test, 40 bytes a pattern laid out.
+Invariant: patterns are appended, never changed. Cost: some 20 bytes per test, 40 bytes per pattern laid out.
 """
 
 from collections.abc import Sequence
@@ -30,21 +30,21 @@ from .value_index import DemandTable
 from .value_test_hash_kernels import D_KIND, HIGH, LOW, ValueTests
 
 _DEMANDS = "demands_"
-# What it counts that a test stands further up, beside how likely it is met.
+# The weight of each level that a test is higher up, beside its likelihood.
 _HIGHER = 1e-9
-# Conditions whose tests are remembered.
+# The number of conditions whose tests are cached.
 _REMEMBERED = 1 << 16
-# In the place of a node: the test stands behind the pattern's gate; or nobody can wait for it.
+# In place of a node: the test is behind the pattern's gate; or the pattern cannot wait for it.
 OWN, UNASKED = -1, -2
 
 
 class JoinRows(NamedTuple):
-    """Patterns by what they wait for.
+    """Patterns by the test that they wait for.
 
-    Of each: the key (place and test) that it waits for, the limit, its entry (CALLED - pattern, if it has to be
+    Per pattern: the key (place and test) that it waits for, the limit, its entry (CALLED - pattern, if it must be
     verified), whether it has a test further down, and its other tests (`rests`: their keys; `rest_limits`), rare ones
-    first. Of a chain, instead of these, all steps (-1 - step) and tests from its end upwards (`chain_codes`), and its
-    number among all (`chain_patterns`). `of_gate` has the patterns of each gate, ascending; `gates_of_tests` the gate
+    first. A chain has instead all steps (-1 - step) and tests from its end upwards (`chain_codes`), and its number
+    among all patterns (`chain_patterns`). `of_gate` has the patterns of each gate, ascending; `gates_of_tests` the gate
     of each bound test.
     """
 
@@ -74,17 +74,17 @@ class Bound(Struct, frozen=True, gc=False):
 
 
 class _StringValueTest(Struct, frozen=True, gc=False):
-    """A test of the string-value of an element with a name."""
+    """A test of the string-value of a named element."""
 
     name: int
     test: Condition
 
 
 class BoundTests:
-    """The bound tests of patterns, which are numbered as they come.
+    """The bound tests of patterns, numbered in order of arrival.
 
-    Those of a pattern that one element decides have the node OWN, that of its gate; a pattern with others, each with
-    the node of the path that leads to it, has to be verified.
+    Tests of a pattern that one element decides have the node OWN, that of its gate; a pattern with other tests, each
+    with the node of the path that leads to it, must be verified.
     """
 
     def __init__(self, names: Names) -> None:
@@ -99,7 +99,7 @@ class BoundTests:
         return self.begin.size - 1
 
     def read(self, spine: Spine) -> Bound | None:
-        """A path without branches that one element decides, or a chain; None for another one."""
+        """A path without branches that one element decides, or a chain; None for any other pattern."""
         found = bound_tests(spine, self._asked)
         if found:
             places, tests = zip(*found, strict=True)
@@ -112,8 +112,8 @@ class BoundTests:
         return _led(leading_tests(pattern, encoder, self._asked), [])
 
     def _asked(self, step: int, test: Condition) -> Demand | None:
-        """`demand_at`, remembered: patterns repeat their tests."""
-        # Only string-values keep their element's name.
+        """`demand_at`, cached: patterns repeat their tests."""
+        # Only string-value tests keep their element's name.
         key = test if isinstance(test, Node) else _StringValueTest(step >> 1, test)
         if key in self._read:
             return self._read[key]
@@ -123,7 +123,7 @@ class BoundTests:
         return found
 
     def extend(self, patterns: Sequence[Bound]) -> None:
-        """Take up patterns."""
+        """Add patterns."""
         number = self.demands.number
         tests = [number(demand) for pattern in patterns for demand in pattern.tests]
         places = [place for pattern in patterns for place in pattern.places]
@@ -136,18 +136,18 @@ class BoundTests:
         self._chains.extend(np.array(codes, dtype=np.int32))
 
     def nodes(self, trie: Trie) -> Int32s:
-        """The node of each test, all with one from now on."""
+        """The node of each test, all inserted into the trie."""
         return self._nodes.insert(trie)
 
     def decided(self, count: int) -> Bools:
-        """Which of so many patterns one element decides; and chains."""
+        """Which of the first `count` patterns one element decides, chains included."""
         begin = self.begin.view[: count + 1]
         found = np.diff(begin) > 0
         found[found] = self._nodes.view[begin[:-1][found]] == OWN
         return found | (np.diff(self._chain_begin.view[: count + 1]) > 0)
 
     def rarest(self, likely: Floats, count: int) -> Floats:
-        """How likely the rarest of its tests is met, for so many patterns; infinite for those without tests."""
+        """How likely documents pass the rarest test of each of `count` patterns; infinite for those without tests."""
         begin = self.begin.view[: count + 1]
         found = np.full(count, np.inf)
         owners = np.flatnonzero(np.diff(begin))
@@ -165,7 +165,7 @@ class BoundTests:
         entries: Int32s,
         chosen_ones: Bools,
     ) -> JoinRows:
-        """The chosen patterns by what they wait for; they have gates, and `entries` has the entry of each."""
+        """The chosen patterns by the test that they wait for; they have gates, and `entries` has the entry of each."""
         begin = self.begin.view[: len(gate_of) + 1]
         numbers, places, nodes = (
             column[: begin[-1]] for column in (self._tests.view, self._places.view, self._nodes.view)
@@ -214,7 +214,7 @@ class BoundTests:
     def _chain_codes(
         self, chain_begin: Int64s, owners: Int64s, keys: Int64s, limits: Floats
     ) -> tuple[Int64s, Int64s, Floats]:
-        """The chains of some patterns, with tests in the place of their indices."""
+        """The chains of some patterns, with tests in place of their indices."""
         begin, items = gathered(chain_begin, self._chains.view, owners)
         codes, chain_limits = items.astype(np.int64), np.zeros(len(items))
         tests = np.flatnonzero(items >= 0)
@@ -225,7 +225,7 @@ class BoundTests:
     # As arrays: on disk, and from other processes.
 
     def saved(self) -> dict[str, AnyArray]:
-        """The tests as arrays; `restore` takes them back."""
+        """The tests as arrays; `restore` reads them."""
         demands = {_DEMANDS + name: array for name, array in self.demands.saved().items()}
         columns = {"tests": self._tests.view, "places": self._places.view, "nodes": self._nodes.view}
         chains = {"chain_begin": self._chain_begin.view, "chains": self._chains.view}
@@ -233,7 +233,7 @@ class BoundTests:
 
     @classmethod
     def restore(cls, names: Names, arrays: dict[str, AnyArray]) -> "BoundTests":
-        """The tests that `arrays` was taken of, on the same memory until they change."""
+        """The tests that were saved as `arrays`, on the same memory until they change."""
         bound = cls(names)
         bound.demands = DemandTable.restore(names, part_of(arrays, _DEMANDS))
         bound._nodes = PathNodes(arrays["nodes"])
@@ -243,7 +243,7 @@ class BoundTests:
         return bound
 
     def merge(self, arrays: dict[str, AnyArray], chosen: Int64s, names: Int32s, nodes: Int32s) -> None:
-        """Take over the tests of some patterns of another process, whose names and nodes are these here."""
+        """Merge the tests of some patterns of another process; `names` and `nodes` translate its names and nodes."""
         begin, theirs = gathered(arrays["begin"], arrays["tests"], chosen)
         _, places = gathered(arrays["begin"], arrays["places"], chosen)
         _, theirs_at = gathered(arrays["begin"], arrays["nodes"], chosen)
@@ -268,14 +268,14 @@ def _led(tests: list[tuple[Steps, Demand]], codes: list[int]) -> Bound:
 
 
 def moved_steps(steps: Int32s, names: Int32s) -> Int32s:
-    """Steps of another process, whose names are these here."""
+    """Steps of another process, with its names translated by `names`."""
     named = steps > 1
     symbols = names[np.where(named, (steps >> 1) - 1, 0)] + 1 if named.any() else steps
     return np.where(named, 2 * symbols + (steps & 1), steps).astype(np.int32)
 
 
 def no_rows(gates: int) -> JoinRows:
-    """For no patterns."""
+    """The rows of no patterns."""
     no_limits, no_numbers, no_keys = np.zeros(0), np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.int64)
     begin = np.zeros(1, dtype=np.int64)
     return JoinRows(

@@ -1,22 +1,22 @@
-"""Bound tests: patterns that one element decides, by its label path and by the values of its ancestors and its own.
+"""Bound tests: patterns that one element decides, by its label path, its values and those of its ancestors.
 
-A path without branches, with a value test at step j, is decided by the element that its last step finds: the element of
-step j is so many levels above it, if all steps after j are child steps (`up`), or at depth j of the document, if all
-steps up to j are (`down`). When that is so for all its tests, the pattern matches just the documents with an element
-whose label path has the path, and whose ancestors at these places pass the tests. Nothing is left to be verified.
+A path without branches, with a value test at step j, is decided by the element that its last step finds. The element of
+step j is a fixed number of levels above it, if all steps after j are child steps (`up`), or at depth j of the document,
+if all steps up to j are (`down`). If this holds for all its tests, the pattern matches exactly the documents with an
+element whose label path fits, and whose ancestors at these places pass the tests. Nothing is left to verify.
 
 Any other path without branches is a *chain*: it waits for one of its tests at the end of the path that leads to it, and
-is then looked for below this element, from its last step upwards.
+is then searched below this element, from its last step upwards.
 
-Tests are on any element that has the value: which one is meant follows from the place. Only string-values keep their
-element's name, if there is one, as looking at every string-value takes longer.
+A test applies to any element that has the value: the place determines which element is meant. Only string-value tests
+keep their element's name, if there is one, as testing every string-value takes longer.
 
-In any other pattern, a test that it demands outright is bound to the last step of the path that leads to it. Only
-documents with an element that has this path and passes the test can match (`leading_tests`).
+In any other pattern, a mandatory test is bound to the last step of the path that leads to it. Only documents with an
+element that has this path and passes the test can match (`leading_tests`).
 
-Left to the verifier: branches, `or`, `not`, first nodes of paths, existence, `!=`, numbers that `*` has for its
-string-value, paths of which no test has a path that leads to it: one that ends with `//*` the automaton takes for one
-that ends with `/*`.
+Left to the verifier: branches, `or`, `not`, first nodes of paths, existence, `!=`, numeric tests of a `*` element's
+string-value, and paths whose tests have no path that leads to them: the automaton treats a path that ends with `//*` as
+one that ends with `/*`.
 Invariant: for a pattern with bound tests, `matches ⇔ some element has its path and passes its tests`.
 """
 
@@ -32,22 +32,22 @@ from .required_tests import Demand, demand_of
 from .state_value_join_kernels import ANYWHERE, DOWN
 from .value_test_hash_kernels import ANY, SELF_VALUE, TEXT_VALUE
 
-# What `demand_at` finds for a condition at a step, or what somebody remembers of it.
+# The result of `demand_at` for a condition at a step, possibly cached.
 Asked = Callable[[int, Condition], Demand | None]
 # A place and a test: `up` levels above the element, or DOWN + depth.
 BoundTest = tuple[int, Demand]
 
 
 class Spine(NamedTuple):
-    """A pattern without branches: its steps, and the conditions on values at each."""
+    """A pattern without branches: its steps, and the value conditions at each."""
 
     steps: Steps
     tests: list[list[Condition]]
 
 
 class Chain(NamedTuple):
-    """A chain's tests, each with the path that leads to it, or none if it can't be waited for; and its steps from the
-    last to the first, each as -1 - step, with the indices of its tests behind it.
+    """A chain's tests, each with the path that leads to it, or none if it cannot be waited for; and its steps from last
+    to first, each as -1 - step, followed by the indices of its tests.
     """
 
     tests: list[tuple[Steps, Demand]]
@@ -55,7 +55,7 @@ class Chain(NamedTuple):
 
 
 def spine_of(pattern: Pattern, encoder: PathEncoder) -> Spine | None:
-    """A pattern without branches; None when there are branches, or no element."""
+    """A pattern without branches; None if it has branches, or no element."""
     steps, tests = list[int](), list[list[Condition]]()
     node = pattern.root if pattern.root is not None and pattern.root.is_element else None
     while node is not None:
@@ -89,7 +89,7 @@ def bound_tests(spine: Spine, asked: Asked) -> list[BoundTest]:
 
 
 def chain_of(spine: Spine, asked: Asked) -> Chain | None:
-    """A path without branches as a chain; None for any other pattern, or if nothing of it can be waited for."""
+    """A path without branches as a chain; None for any other pattern, or if none of its tests can be waited for."""
     chain = Chain([], [])
     for index, (step, tests) in enumerate(zip(*spine, strict=True)):
         demands = [demand for test in tests if (demand := asked(step, test)) is not None]
@@ -103,7 +103,7 @@ def chain_of(spine: Spine, asked: Asked) -> Chain | None:
 
 
 def leading_tests(pattern: Pattern, encoder: PathEncoder, asked: Asked) -> list[tuple[Steps, Demand]]:
-    """The tests that a pattern demands outright, each with the path that leads to its element."""
+    """The mandatory tests of a pattern, each with the path that leads to its element."""
     found: list[tuple[Steps, Demand]] = []
     root = pattern.root
     waiting: list[tuple[Node, Steps]] = []
@@ -125,7 +125,7 @@ def _is_step(part: Condition) -> TypeGuard[Node]:
 
 
 def ends_anywhere(steps: Sequence[int]) -> bool:
-    """Whether the path ends with `//*`, or comes to that when each `//` in front of a `*` moves behind it."""
+    """Whether the path ends with `//*`, also after each `//` before a `*` has moved after it."""
     for step in reversed(steps):
         if step > 1:
             return False
@@ -135,7 +135,7 @@ def ends_anywhere(steps: Sequence[int]) -> bool:
 
 
 def place_of(steps: Steps, index: int) -> int | None:
-    """Where the element of a step stands, seen from the one of the last step; None when that is not certain."""
+    """The place of the element of a step, seen from that of the last step; None if it is not fixed."""
     up, depth = len(steps) - 1 - index, index + 1
     if up < DOWN and _are_children(steps[depth:]):
         return up
@@ -152,7 +152,7 @@ def _are_children(steps: Steps) -> bool:
 
 
 def demand_at(step: int, test: Condition, names: Names) -> Demand | None:
-    """A condition on the values of a step as a test that can be looked up and says all; None when there is none."""
+    """A condition on the values of a step as an equivalent test that can be looked up; None if there is none."""
     element, place, compare = ANY, SELF_VALUE, test
     if isinstance(test, Node):
         if test.axis != "/" or len(test.conditions) != 1:
@@ -162,5 +162,5 @@ def demand_at(step: int, test: Condition, names: Names) -> Demand | None:
     elif step > 1:
         element = (step >> 1) - 1
     found = demand_of(element, place, compare) if isinstance(compare, Compare) else None
-    # Nothing is beyond what is infinite, and equal to it there may be something.
+    # No value is beyond infinity, but some value may equal it.
     return None if found is None or math.isinf(found.number) else found

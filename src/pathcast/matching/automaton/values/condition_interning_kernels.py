@@ -1,12 +1,12 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
-"""Interning: conditions and value tests found by what they say, in tables that are arrays.
+"""Interning: conditions and value tests found by content, in tables that are arrays.
 
-Whoever makes conditions from patterns knows them by the patterns' parts (`condition_table.py`, `value_index.py`). Those
-that came as arrays, from a snapshot or from another process, are known by their content: kind, name, literal, limit,
-parts. A slot of a hash table holds nothing but a number; the rows tell whether it is the right one.
+Conditions built from patterns are found by the patterns' parts (`condition_table.py`, `value_index.py`). Conditions
+loaded as arrays, from a snapshot or from another process, are found by content: kind, name, literal, limit, parts. A
+slot of a hash table holds only a number; the row with this number shows whether it is the right one.
 
-Invariant: parts stand before what they are parts of, so one pass over a table finds the numbers of all its parts.
-Cost: some 0.1 µs a row.
+Invariant: parts precede the conditions that they belong to, so one pass over a table finds the numbers of all parts.
+Cost: some 0.1 µs per row.
 """
 
 from typing import NamedTuple
@@ -38,7 +38,7 @@ from .value_test_hash_kernels import D_ELEMENT, D_KIND, D_LENGTH, D_LITERAL, D_P
 
 # `sizes`: how far the rows, the literals and the parts of a table are filled.
 N_ROWS, N_LITERALS, N_PARTS, N_SIZES = range(4)
-# In the place of a number: what nobody wants is not taken over.
+# In place of a number: an unwanted row, which is not merged.
 UNWANTED = -2
 
 
@@ -63,10 +63,10 @@ class ConditionRoom(NamedTuple):
 
 
 class ConditionKey(NamedTuple):
-    """A condition to look for: kind, test (a name or a test) and the step before in our numbers.
+    """A condition to look for: kind, test (a name or a test) and the previous step, in our numbers.
 
-    Its text is `texts[literal : literal + length]`, its parts are `parts[begin:end]`, which `moved` translates; `moved`
-    is empty where they are in our numbers already.
+    Its text is `texts[literal : literal + length]`, its parts are `parts[begin:end]`, translated by `moved`; `moved` is
+    empty if they are in our numbers already.
     """
 
     kind: int
@@ -112,20 +112,20 @@ class ValueTestKey(NamedTuple):
 
 @part
 def mixed(hashed, value):
-    """Take one number more into a hash."""
+    """Add one number to a hash."""
     hashed = (hashed ^ np.uint64(value)) * MIX_A
     return hashed ^ hashed >> np.uint64(29)
 
 
 @part
 def finished(hashed):
-    """The hash that a search begins with, after the last number."""
+    """The hash at which a search starts, after the last number."""
     return hashed * MIX_B >> np.uint64(20)
 
 
 @rare
 def hash_text(hashed, data, begin, length):
-    """Take a text into a hash."""
+    """Add a text to a hash."""
     for k in range(begin, begin + length):
         hashed = (hashed ^ np.uint64(data[k])) * MIX_B
     return mixed(hashed, length)
@@ -139,13 +139,13 @@ def part_number(key, at):
 
 @part
 def is_step(kind):
-    """Whether conditions of a kind are steps, which have the step before in the place of a literal."""
+    """Whether conditions of a kind are steps, which store the previous step in place of a literal."""
     return kind & (DEEP - 1) == STEP
 
 
 @part
 def is_same_condition(row, key, table):
-    """Whether a condition of our table is the one that is looked for."""
+    """Whether a condition of our table is the wanted one."""
     rows = table.rows
     same = (
         rows[row, C_KIND] == key.kind
@@ -167,7 +167,7 @@ def is_same_condition(row, key, table):
 
 @rare
 def locate_condition(key, table, slots):
-    """The condition that is looked for and its slot, or -1 and the free slot where it belongs."""
+    """The wanted condition and its slot, or -1 and the free slot for it."""
     hashed = mixed(mixed(mixed(MIX_B, key.kind), key.test), key.limit)
     if is_step(key.kind):
         hashed = mixed(hashed, key.before)
@@ -180,7 +180,7 @@ def locate_condition(key, table, slots):
 
 @part
 def condition_key(row, table, moved):
-    """A condition of a table; `moved` translates its parts."""
+    """A condition of a table as a key; `moved` translates its parts."""
     rows = table.rows
     return ConditionKey(
         int(rows[row, C_KIND]),
@@ -199,7 +199,7 @@ def condition_key(row, table, moved):
 
 @kernel(late=True)
 def index_conditions(table: ConditionArrays, first: int, count: int, slots: Writable[Int32s]) -> None:
-    """Put the conditions from `first` up to `count` into the slots."""
+    """Insert the conditions from `first` up to `count` into the slots."""
     for row in range(first, count):
         found, slot = locate_condition(condition_key(row, table, table.parts[:0]), table, slots)
         if found < 0:
@@ -208,7 +208,7 @@ def index_conditions(table: ConditionArrays, first: int, count: int, slots: Writ
 
 @kernel(late=True)
 def want_parts(rows: Matrix[Int32s], parts: Int32s, wanted: Writable[Bools]) -> None:
-    """Mark all that the marked conditions are made of, and the steps before them."""
+    """Mark all parts of the marked conditions, and the steps before them."""
     for row in range(len(rows) - 1, -1, -1):
         if wanted[row]:
             for k in range(rows[row, C_PARTS], rows[row, C_PARTS_END]):
@@ -228,14 +228,14 @@ def find_condition(
     table: ConditionArrays,
     slots: Int32s,
 ) -> int:
-    """The number of the condition that says this, or -1."""
+    """The number of the condition with this content, or -1."""
     key = ConditionKey(kind, test, limit, before, 0, len(text), 0, len(parts), text, parts, parts[:0])
     return locate_condition(key, table, slots)[0]  # type: ignore[no-any-return]
 
 
 @part
 def translated(key, names, moved):
-    """A condition of another table with our names and the number of the step before."""
+    """A condition of another table with our names and our number of the previous step."""
     kind, test, before = key.kind & (DEEP - 1), key.test, key.before
     named = kind == ELEMENT or kind == ATTRIBUTE or kind == STEP
     if test >= 0 and (named or kind == PATH_ELEMENT or kind == PATH_ATTRIBUTE):
@@ -268,7 +268,7 @@ def append_condition(key, hashed, table, sizes):
 
 @part
 def append_text(key, literals, sizes):
-    """Append the text of a condition or test to the literals; where it begins."""
+    """Append the text of a condition or test to the literals; return where it begins."""
     begin = sizes[N_LITERALS]
     for k in range(key.length):
         literals[begin + k] = key.texts[key.literal + k]
@@ -285,7 +285,7 @@ def merge_conditions(
     slots: Writable[Int32s],
     sizes: Writable[Int64s],
 ) -> None:
-    """Take over the conditions of another table, which `names` translates to our names; `moved` gets their numbers."""
+    """Merge the conditions of another table; `names` translates its names, and `moved` receives the new numbers."""
     for their in range(len(theirs.rows)):
         if moved[their] == UNWANTED:
             continue
@@ -299,7 +299,7 @@ def merge_conditions(
 
 @part
 def is_same_test(test, key, table):
-    """Whether a value test of our table is the one that is looked for."""
+    """Whether a value test of our table is the wanted one."""
     rows = table.rows
     return (
         rows[D_ELEMENT, test] == key.element
@@ -312,7 +312,7 @@ def is_same_test(test, key, table):
 
 @rare
 def locate_test(key, table, slots):
-    """The value test that is looked for and its slot, or -1 and the free slot where it belongs."""
+    """The wanted value test and its slot, or -1 and the free slot for it."""
     hashed = mixed(mixed(mixed(mixed(MIX_B, key.element), key.place), key.kind), key.number)
     hashed = hash_text(hashed, key.texts, key.literal, key.length)
     return probe(slots, finished(hashed), is_same_test, key, table)
@@ -320,7 +320,7 @@ def locate_test(key, table, slots):
 
 @part
 def value_test_key(test, table):
-    """A value test of a table."""
+    """A value test of a table as a key."""
     rows = table.rows
     return ValueTestKey(
         int(rows[D_ELEMENT, test]),
@@ -335,7 +335,7 @@ def value_test_key(test, table):
 
 @kernel(late=True)
 def intern_tests(table: ValueTestArrays, first: int, count: int, slots: Writable[Int32s]) -> None:
-    """Put the value tests from `first` up to `count` into the slots."""
+    """Insert the value tests from `first` up to `count` into the slots."""
     for test in range(first, count):
         found, slot = locate_test(value_test_key(test, table), table, slots)
         if found < 0:
@@ -346,7 +346,7 @@ def intern_tests(table: ValueTestArrays, first: int, count: int, slots: Writable
 def find_interned(
     element: int, place: int, kind: int, number: np.uint64, text: UInt8s, table: ValueTestArrays, slots: Int32s
 ) -> int:
-    """The number of the value test that says this, or -1."""
+    """The number of the value test with this content, or -1."""
     key = ValueTestKey(element, place, kind, number, 0, len(text), text)
     return locate_test(key, table, slots)[0]  # type: ignore[no-any-return]
 
@@ -360,7 +360,7 @@ def merge_tests(
     slots: Writable[Int32s],
     sizes: Writable[Int64s],
 ) -> None:
-    """Take over the value tests of another table, which `names` translates to our names; `moved` gets their numbers."""
+    """Merge the value tests of another table; `names` translates its names, and `moved` receives the new numbers."""
     rows = table.rows
     for their in range(theirs.rows.shape[1]):
         if moved[their] == UNWANTED:

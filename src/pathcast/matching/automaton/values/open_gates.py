@@ -1,7 +1,7 @@
-"""Open gates: of documents whose patterns are all verified, every gate that the states of their elements open.
+"""Open gates: every gate that the states of a document's elements open, for documents that need full verification.
 
-A walk lists the gates alone that somebody waits behind (`candidate_matcher.py`); patterns that joins decide need theirs
-only when joins can't decide for a document.
+A walk lists only the gates with waiting patterns (`candidate_matcher.py`); patterns that joins decide need their gates
+only for documents that joins cannot decide.
 """
 
 from itertools import pairwise
@@ -17,10 +17,9 @@ from ..paths.automaton_states import States
 
 
 class OpenGates(NamedTuple):
-    """What a walk found of one index: the open gates of document `i` are `gates[offsets[i] : offsets[i + 1]]`.
+    """The result of a walk for one index: the open gates of document `i` are `gates[offsets[i] : offsets[i + 1]]`.
 
-    Of the index's gates it lists those below `listed`. `of` has the state of each element, -1 for those of documents
-    without states.
+    Only gates below `listed` are listed. `of` has the state of each element, -1 in documents without states.
     """
 
     offsets: Int64s
@@ -30,16 +29,16 @@ class OpenGates(NamedTuple):
     of: Int32s
 
     def with_all(self, elements: Int64s, chosen: Int64s) -> "OpenGates":
-        """With all gates that the chosen documents open; `elements` bounds each document's.
+        """With all gates that the chosen documents open; `elements` bounds each document's elements.
 
-        Documents without states stay as they are: a simulation has listed all of theirs.
+        Documents without states stay as they are: a simulation has listed all their gates.
         """
         automaton = self.states.automaton
         found = [self.gates[begin:end] for begin, end in pairwise(self.offsets.tolist())]
         for document in chosen.tolist():
             states = np.unique(self.of[elements[document] : elements[document + 1]]).astype(np.int64)
             if len(states) and states[0] >= 0:
-                # The document node opens the gates of patterns that ask for no element.
+                # The document node opens the gates of patterns that demand no element.
                 _, more = gathered(automaton.gates_begin, automaton.gates, np.append(states, 0))
                 found[document] = np.union1d(found[document], more).astype(np.int32)
         offsets = offsets_of([len(some) for some in found])

@@ -1,10 +1,10 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
-"""Passed tests: of each element of a document the list of the value tests that its values pass, for joins.
+"""Passed tests: for each element of a document, the list of the value tests that its values pass, for joins.
 
-A test is a number: 2 · number for an equality, 2 · group + 1 for a range, whose value stands beside it (with the other
-sign for upper limits, so that all are lower limits).
+A test is a number: 2 · number for an equality, 2 · group + 1 for a range, with its value beside it (negated for upper
+limits, so that all are lower limits).
 
-Cost: one look-up for each value that some pattern asks about; short values are remembered.
+Cost: one look-up per value that some pattern tests; results for short values are cached.
 """
 
 from typing import NamedTuple
@@ -34,7 +34,7 @@ from .value_test_hash_kernels import (
     value_at,
 )
 
-# `counts`: the last stamp, tests passed in the document, what is queued, patterns looked at, why the kernel stopped.
+# `counts`: the last stamp, tests passed in the document, look-ups queued, patterns tried, why the kernel stopped.
 J_STAMP, J_PASSED, J_QUEUED, J_LOOKED, J_WHY, J_COUNTS = range(6)
 # Columns of `PassedTests.links`.
 L_TEST, L_NEXT, L_COLUMNS = range(3)
@@ -62,7 +62,7 @@ def passes_test(element, test, limit, passed):
 
 @part
 def note(element, value, holder, place, asked, table, cache, statistics, passed, counts):
-    """Put the tests that a value of `element` passes into the element's list."""
+    """Add the tests that a value of `element` passes to the element's list."""
     row = remembered(value, holder, place, asked, table, cache)
     for kind in range(KINDS):
         test = cache.rows[row, V_TESTS + kind]
@@ -86,7 +86,7 @@ def note(element, value, holder, place, asked, table, cache, statistics, passed,
 
 @rare
 def note_values(first, last, names, values, translation, tests, cache, text, passed, counts):
-    """Make the lists of the tests that the elements of a document pass; False when a value was too long for that."""
+    """Build the lists of the tests that the elements of a document pass; False if a value was too long."""
     attributes, texts, content = values.attributes, values.texts, values.content
     table, asks, statistics = tests.table, tests.filter.asks, tests.statistics
     for element in range(first, last):
@@ -110,7 +110,7 @@ def note_values(first, last, names, values, translation, tests, cache, text, pas
                 if asks_here:
                     note(at, whole, holder, np.int32(SELF_VALUE), asks_here, table, cache, statistics, passed, counts)
             if length > most and asked & (ASKS_NUMBER | ASKS_RANGE):
-                return False  # too long to equal a text; what number it is, is another question
+                return False  # too long to equal a text, but its number is unknown
     asked = asks[OF_TEXT, 0]
     if asked and last > first:
         for index in range(texts.begins[first], texts.ends[first]):

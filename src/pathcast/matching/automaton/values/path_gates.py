@@ -1,11 +1,11 @@
 """Gates: a plain path that a document must have before a pattern with predicates can match it.
 
-Of a tree pattern, the nodes that are demanded outright (not under `or` or `not`) form plain paths from the root,
-values left out. A document that matches the pattern has every one of them, so a document that lacks one can't match.
-The longest is the pattern's gate; the automaton finds open gates along with its matches, and only the patterns behind
-them are tried.
+The mandatory nodes of a tree pattern (not under `or` or `not`) form plain paths from the root, without values. A
+document that matches the pattern has every one of these paths, so a document that lacks one cannot match. The longest
+is the pattern's gate. The automaton finds open gates along with its matches, and only the patterns behind them are
+tried.
 
-Invariant: a gate may be open in vain, but it is never shut on a match.
+Invariant: a gate may be open without a match, but it is never shut for a match.
 """
 
 from itertools import zip_longest
@@ -15,7 +15,7 @@ from pathcast.patterns.parsing import PathEncoder, Steps, normalised
 
 
 def gate(pattern: Pattern, encoder: PathEncoder) -> Steps:
-    """The steps of the longest path of elements that the pattern demands; none when it demands no element."""
+    """The steps of the longest path of elements that the pattern demands; empty if it demands no element."""
     if pattern.root is None or not pattern.root.is_element:
         return ()
     return normalised(tuple(encoder.step(node) for node in longest_path(pattern.root)))
@@ -28,7 +28,7 @@ def longest_path(node: Node) -> list[Node]:
 
 
 def _longest(node: Node) -> tuple[int, int, list[Node]]:
-    """The names of that path, its steps, and the path itself from its end upwards."""
+    """The number of names and of steps of that path, and the path itself from its end upwards."""
     names, steps, path = 0, 0, list[Node]()
     for part in node.conditions:
         if isinstance(part, Node) and part.is_element:
@@ -40,7 +40,7 @@ def _longest(node: Node) -> tuple[int, int, list[Node]]:
 
 
 def in_order(patterns: dict[int, Pattern]) -> list[int]:
-    """Entries in an order in which patterns whose longest paths begin alike, conditions included, stand together."""
+    """Entries ordered so that patterns whose longest paths begin alike, conditions included, are adjacent."""
     numbers: dict[tuple[str, str, tuple[Condition, ...]], int] = {}
 
     def path(entry: int) -> tuple[int, ...]:

@@ -1,8 +1,8 @@
 """Demands: the value tests that a document must pass to match a pattern.
 
-A pattern demands *clauses*. A clause has alternatives, of which a document that matches fulfils at least one; an
-alternative is a list of tests, all of which such a document passes. Tests that stand under no `or` and no `not` are one
-clause with one alternative, and each `or` is a clause of its own:
+A pattern demands *clauses*. A clause has alternatives, of which a matching document fulfils at least one; an
+alternative is a list of tests, all of which such a document passes. Tests under no `or` and no `not` form one clause
+with one alternative, and each `or` is a clause of its own:
 
     //p[@id = 'x' and contains(., 'some')]     ((@id = 'x', 'some'),)
     //p[. = 'x' or @a = 'y' and @b = 'z']      ((. = 'x',), (@a = 'y', @b = 'z'))
@@ -11,11 +11,11 @@ Three kinds of tests can be looked up (`value_index_kernels.py`):
 
     equal      @a = 'x', b = 3          by hash of the value
     range      @a > 5, b <= 3           by sorted thresholds
-    part       contains(., 'some')      by hash of four bytes of what is looked for: its beginning, middle and end,
-                                        of which documents show the rarest; the first node of a path as well
+        part       contains(., 'some')      by hash of four bytes of the text: its beginning, middle and end, of which
+                                            the rarest in documents is used; also for the first node of a path
 
-Invariant: a document that matches a pattern fulfils each of its clauses, so nothing is missed by waiting for one of
-them. An `or` with an alternative that has no such test is no clause; what stands under `not` is passed over.
+Invariant: a document that matches a pattern fulfils each of its clauses, so waiting for one of them misses nothing.
+An `or` with an alternative that has no such test is not a clause; conditions under `not` are ignored.
 """
 
 import math
@@ -44,7 +44,7 @@ _STRICT = {">": math.inf, "<": -math.inf}
 
 
 class Demand(Struct, frozen=True, gc=False, cache_hash=True):
-    """A value test: which element (`ANY`: whichever), which of its values, what kind of test, and the literal.
+    """A value test: the element (`ANY`: any element), which of its values, the kind of test, and the literal.
 
     `place` is the name of an attribute, `SELF_VALUE` (the string-value) or `TEXT_VALUE` (a text node of its own).
     """
@@ -60,7 +60,7 @@ Clause = list[list[Demand]]
 
 
 def demands(pattern: Pattern, names: Names) -> list[Clause]:
-    """The clauses that a pattern demands; the first has one alternative, the tests under no `or`, which may be none."""
+    """The clauses of a pattern; the first has one alternative, the tests under no `or`, possibly none."""
     if pattern.root is None:
         return [[[]]]
     tests, clauses = _demanded(pattern.root, ANY, ANY, names)
@@ -68,7 +68,7 @@ def demands(pattern: Pattern, names: Names) -> list[Clause]:
 
 
 def _demanded(condition: Condition, element: int, place: int, names: Names) -> tuple[list[Demand], list[Clause]]:
-    """The tests that a condition demands outright, and its clauses; `element`, `place`: the value that it stands at."""
+    """The mandatory tests of a condition, and its clauses; `element`, `place`: the value that it applies to."""
     tests, clauses = list[Demand](), list[Clause]()
     waiting = [(condition, element, place)]
     while waiting:
@@ -91,14 +91,14 @@ def _demanded(condition: Condition, element: int, place: int, names: Names) -> t
 
 
 def _value_of(node: Node, holder: int, names: Names) -> tuple[int, int]:
-    """The element and the place of the value that a node's conditions are about; `holder`: the element above it."""
+    """The element and the place of the value that a node's conditions test; `holder`: the element above it."""
     if node.is_element:
         return (ANY if node.test == WILDCARD else names.add(node.test)), SELF_VALUE
     return (holder if node.axis == "/" else ANY), (names.add(node.test[1:]) if node.is_attribute else TEXT_VALUE)
 
 
 def _alternatives(condition: AnyOf, element: int, place: int, names: Names) -> list[Clause]:
-    """The clause of an `or`; none if an alternative has no test. A part that is nothing but an `or` gives several."""
+    """The clause of an `or`; none if an alternative has no test. A part that is itself an `or` gives several."""
     clause: Clause = []
     for part in condition.conditions:
         tests, clauses = _demanded(part, element, place, names)
@@ -113,7 +113,7 @@ def _alternatives(condition: AnyOf, element: int, place: int, names: Names) -> l
 
 
 def _grams(test: StringTest) -> Iterator[Demand]:
-    """Pieces of a text, the one from the middle first: beginnings are alike more often."""
+    """Pieces of a text, the middle one first: beginnings are more often alike."""
     text = test.text.encode()
     last = len(text) - GRAM_BYTES
     if last >= 0:
@@ -124,8 +124,8 @@ def _grams(test: StringTest) -> Iterator[Demand]:
 def demand_of(element: int, place: int, test: Compare) -> Demand | None:
     """A comparison as a test that can be looked up; "more than x" is "at least the number after x".
 
-    Of whichever element's string-value texts alone are asked for: what is longer than all of them is not put together,
-    but which number it is would have to be found out.
+    For the string-value of any element, only text tests are used: a value longer than all texts need not be assembled,
+    whereas its number would have to be computed.
     """
     if test.number is not None and element == ANY and place == SELF_VALUE:
         return None

@@ -1,12 +1,12 @@
-"""Joins of states and tests: the patterns that one element decides, by the state of its label path and a bound test.
+"""Joins of states and tests: finds the patterns that one element decides, by its state and a bound test.
 
-A state's patterns are those behind its gates. Laid out as runs (`state_value_join_kernels.py`), they are a *region*: a
-table from place and test to the patterns that wait for it. Regions are made when documents come to their states, and
-kept with these. A gate with very many patterns has a region of its own, which all states with that gate share.
+A state's patterns are those behind its gates. Laid out as runs (`state_value_join_kernels.py`), they form a *region*: a
+table from place and test to the patterns that wait for it. Regions are built when documents first reach their states,
+and kept with the states. A gate with very many patterns has a region of its own, shared by all states with that gate.
 
-Invariant: what documents read is replaced, or appended to beyond what they see, never changed; it belongs to one object
-of states. Cost: some 30 bytes for each pattern of each state that documents came to, up to a bound; beyond it regions
-are forgotten, and a document whose own would be too many is left to the verifier.
+Invariant: arrays that documents read are replaced, or appended to beyond the visible end, never changed; they belong to
+one object of states. Cost: some 30 bytes per pattern of each visited state, up to a bound; beyond it regions are
+dropped, and a document that needs too many is left to the verifier.
 """
 
 import threading
@@ -83,7 +83,7 @@ class _Regions:
         self.patterns = self._captured()
 
     def _captured(self) -> JoinPatterns:
-        """What documents read."""
+        """The arrays that documents read."""
         rows = self._rows.room
         return JoinPatterns(
             Regions(self._spans, self._list.room, self._regions.room, self._tables.room),
@@ -93,9 +93,9 @@ class _Regions:
         )
 
     def cover(self, states: Int64s) -> bool:
-        """Make the regions of states that have none yet; False when they would be too many."""
+        """Build the missing regions of states; False if they would be too many."""
         if not len(states):
-            return True  # another thread has made them
+            return True  # another thread has built them
         by, automaton = self._by, self.of.automaton
         owners, gates = gathered(automaton.gates_begin, automaton.gates, states)
         owner = np.repeat(np.arange(len(states)), np.diff(owners))
@@ -118,7 +118,7 @@ class _Regions:
         return True
 
     def _make(self, count: int, owner: Int64s, patterns: Int64s) -> None:
-        """Append so many regions with these patterns, which are sorted by region and number."""
+        """Append `count` regions with these patterns, sorted by region and number."""
         by = self._by
         keys = by.keys[patterns]
         starts = np.ones(len(keys), dtype=np.bool_)
@@ -139,7 +139,7 @@ class _Regions:
         place_runs(self._regions.room, region_of, run_keys, runs, self._tables.room)
 
     def _publish(self, states: Int64s, first: int, owner: Int64s, heavy: Int32s, pairs: Int64s) -> None:
-        """Give each state its regions: its own, if there is anything in it, and those of its heavy gates."""
+        """Assign each state its regions: its own, unless it is empty, and those of its heavy gates."""
         by = self._by
         below = np.zeros(len(states), dtype=np.bool_)
         below[(pairs >> 32)[by.below[pairs & 0xFFFFFFFF]]] = True
@@ -153,13 +153,13 @@ class _Regions:
         ends = self._list.size + np.cumsum(np.bincount(owners, minlength=len(states)))
         begins = np.concatenate([[self._list.size], ends[:-1]])
         self._list.extend(regions[order])
-        # A copy: whoever reads an older one must not come to regions that its arrays lack.
+        # A copy: a reader of an older one must not find regions that its arrays lack.
         self._spans = self._wider()
         self._spans[states, S_FIRST], self._spans[states, S_END], self._spans[states, S_BELOW] = begins, ends, below
         self.patterns = self._captured()
 
     def refuse(self, states: Int64s) -> None:
-        """Documents with these states are left to the verifier."""
+        """Leave documents with these states to the verifier."""
         self._spans = self._wider()
         self._spans[states, S_FIRST] = TOO_LARGE
         self.patterns = self._captured()
@@ -181,7 +181,7 @@ class _Scratch(threading.local):
     def fit(
         self, regions: _Regions, states: int, elements: int, values: int, entries: int, patterns: int, names: int
     ) -> None:
-        """Make room for so many states, and the rest; stamps begin again with other regions."""
+        """Make room for `states` states, and the rest; stamps restart with other regions."""
         if self.of is not regions:
             self.of = regions
             self.room = self.room._replace(last=_new_last(0))
@@ -213,13 +213,13 @@ class _Scratch(threading.local):
         self.room = self.room._replace(queue=_new_queue(2 * len(self.room.queue.rows)))
 
     def lengthen_out(self) -> None:
-        """Make room for more entries and patterns; those that are there are kept."""
+        """Make room for more entries and patterns, keeping the existing ones."""
         out, called_out = (np.resize(array, 2 * len(array)) for array in (self.room.out, self.room.called_out))
         self.room = self.room._replace(out=out, called_out=called_out)
 
 
 def _new_room(queued: int) -> JoinScratch:
-    """Buffers with room for so many look-ups and few patterns, and for no elements yet."""
+    """Buffers with room for `queued` look-ups and few patterns, and for no elements yet."""
     marks = JoinMarks(new_marks(0), new_marks(0), new_marks(0))
     return JoinScratch(
         counts=np.zeros(J_COUNTS, dtype=np.int64),
@@ -237,7 +237,7 @@ def _new_room(queued: int) -> JoinScratch:
 
 
 def _room_for(marks: Marks) -> Int32s:
-    """Room for all numbers of a set, and for those that reading it writes besides."""
+    """Room for all numbers of a set, and for those that reading it overwrites."""
     return np.zeros(64 * len(marks.bits) + 8, dtype=np.int32)
 
 
@@ -256,8 +256,8 @@ def _new_queue(size: int) -> Queue:
 
 
 class JoinedEntries(NamedTuple):
-    """Of a batch: the entries of each document, and the patterns that have to be verified if their gate is open; the
-    documents that are left to the verifier as a whole, and how many patterns were looked at.
+    """For a batch: the entries of each document, and the patterns that must be verified if their gate is open; the
+    documents that are left to the verifier as a whole, and how many patterns were tried.
     """
 
     offsets: Int64s
@@ -269,7 +269,7 @@ class JoinedEntries(NamedTuple):
 
 
 class Joins:
-    """Patterns by bound tests: those that one element decides, and others that are called to be verified."""
+    """Patterns by bound tests: those that one element decides, and others that are called for verification."""
 
     def __init__(self, tests: ValueTests, rows: JoinRows, tuning: Tuning) -> None:
         self._tests, self.rows, self._tuning = tests, rows, tuning
@@ -282,7 +282,7 @@ class Joins:
 
     @property
     def values(self) -> int:
-        """How many different tests patterns wait for."""
+        """The number of distinct tests that patterns wait for."""
         tests = (self.rows.keys & ((1 << TEST_BITS) - 1)) << 1
         ranged = np.unique(np.column_stack([tests, self.rows.limits])[tests & 2 > 0], axis=0)
         return len(np.unique(tests[tests & 2 == 0])) + len(ranged)
@@ -297,14 +297,14 @@ class Joins:
         entries: int,
         patterns: int,
     ) -> JoinedEntries:
-        """The patterns that match; `of` has the state of each element of the batch, -1 where there is none."""
+        """The patterns that match; `of` has the state of each element of the batch, -1 for none."""
         scratch, count = self._scratch, len(batch)
         offsets = np.zeros((O_ROWS, count + 1), dtype=np.int64)
         unknown = np.zeros(count, dtype=np.bool_)
         if not len(self.rows.keys):
             return JoinedEntries(offsets[O_ENTRIES], of[:0], offsets[O_CALLED], of[:0], unknown, 0)
         regions = self._of(states)
-        # At most so many values are looked up: attributes, text nodes, and string-values, each twice.
+        # An upper bound of the values looked up: attributes, text nodes, and string-values, each twice.
         value_count = 2 * largest.elements + largest.attributes + largest.texts
         names = int(translation.max(initial=-1)) + 1
         scratch.fit_text(self._tests.filter.longest)
@@ -330,11 +330,11 @@ class Joins:
         return JoinedEntries(offsets[O_ENTRIES], entries_found, offsets[O_CALLED], called, unknown, looked_at)
 
     def cover(self, states: States) -> None:
-        """Make the regions of all states that there are, as far as there is room."""
+        """Build the regions of all existing states, as far as there is room."""
         self._of(states).cover(np.arange(len(states)))
 
     def cover_as(self, other: "Joins", states: States) -> None:
-        """Make the regions of the states for which another one has them."""
+        """Build the regions of the states for which another object has them."""
         regions = other._regions
         if regions is not None and regions.of is states:
             self._of(states).cover(np.flatnonzero(regions.patterns.regions.spans[:, S_FIRST] >= 0))
@@ -347,7 +347,7 @@ class Joins:
         return regions
 
     def _covering(self, regions: _Regions, wanted: Int32s, at_least: Int32s) -> _Regions:
-        """Regions for the states of some elements; if those are too many, of the first document's."""
+        """Regions for the states of some elements; if those are too many, for the first document's states."""
         with self._lock:
             for some in (wanted, at_least):
                 if regions.cover(_missing(regions, some)):

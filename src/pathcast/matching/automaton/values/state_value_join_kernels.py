@@ -1,20 +1,19 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
-"""Joins: documents against patterns that one element decides (`ancestor_tests.py`), without verifying anything.
+"""Joins: documents against patterns that one element decides (`ancestor_tests.py`), without verification.
 
-    values of an element ──▶ the tests that it passes, a list for each element
+    values of an element ──▶ the tests that it passes, one list per element
     state of an element  ──▶ its regions: of each, a small table (place, test) ──▶ a run of patterns
 
-For every element, the tests that it and its ancestors pass are looked up in the regions of its state; a run holds the
-patterns whose path the state has and which wait for this test at this place, in the order of their limits: those up to
-the value are met. One with more tests looks for these in the lists of the ancestors that they are bound to. What a
-look-up costs is waiting for memory; so a document's look-ups are queued first, and tables and rows fetched meanwhile.
+For every element, the tests that it and its ancestors pass are looked up in the regions of its state. A run holds the
+patterns that have the state's path and wait for this test at this place, sorted by limit: those with limits up to the
+value are met. A pattern with more tests looks for these in the lists of the ancestors that they are bound to. A look-up
+mostly waits for memory, so a document's look-ups are queued first, and tables and rows are prefetched.
 
-A *chain* is called by a test at the end of the path that leads to it, and looked for below
-(`unbranched_path_kernels.py`). Patterns that have to be verified are called in the same way, by a test at the end of
-the path that leads to it.
+A *chain* is called by a test at the end of the path that leads to it, and searched below
+(`unbranched_path_kernels.py`). Patterns that must be verified are called in the same way.
 
-Invariant: patterns that are found match. A document is left to the verifier when an element has no state, a state no
-regions, or a string-value was too long to be put together.
+Invariant: patterns that are found match. A document is left to the verifier if an element has no state, a state has no
+regions, or a string-value was too long to assemble.
 """
 
 from typing import NamedTuple
@@ -53,34 +52,34 @@ from .passed_tests_kernels import (
 from .unbranched_path_kernels import MAYBE, NO, YES, ChainRoom, Chains, chain_below, link_names
 from .value_test_hash_kernels import ValueCache, ValueTests
 
-# Places: so many levels up, DOWN + depth, or ANYWHERE above. A run's key is the place and the test.
+# Places: levels up, DOWN + depth, or ANYWHERE above. A run's key is the place and the test.
 DOWN, ANYWHERE, PLACES, TEST_BITS = 32, 63, 64, 26
 # Columns of regions: where the table begins, its size less one, and the places that its runs are for.
 R_BASE, R_MASK, R_PLACES, R_COLUMNS = range(4)
-# Of each state: its regions, from .. to; whether patterns that need a test further down are among them.
+# Per state: its regions, from .. to; whether they contain patterns that need a test further down.
 S_FIRST, S_END, S_BELOW, S_COLUMNS = range(4)
 UNKNOWN, TOO_LARGE = -1, -2
-# A region's table: keys and the runs' rows, from (shifted by RUN_BITS) and how many.
+# A region's table: keys and the runs' rows, as their first row (shifted by RUN_BITS) and their count.
 T_KEY, T_RUN, T_COLUMNS = range(3)
 NO_RUN, RUN_BITS = -1, 24
 # Rows, half a cache line each, as int32, int64 and float64: the pattern's entry, its number if it has more than two
 # tests; the key of the second; and the limits of both.
 W_ENTRY, W_MORE = 0, 1
 W_SECOND, W_LIMIT, W_SECOND_LIMIT, W_COLUMNS = 1, 2, 3, 4
-# In the place of a second test: there is none; or the pattern is a chain.
+# In place of a second test: there is none; or the pattern is a chain.
 NONE, CHAIN = -1, -2
-# In the place of an entry, CALLED - pattern: the pattern has to be verified.
+# In place of an entry, CALLED - pattern: the pattern must be verified.
 CALLED = -2
-# Columns of what is queued: a place in a table (then in rows), a key (then the rows' end), and the element.
+# Columns of the queue: a position in a table (then in rows), a key (then the rows' end), and the element.
 Q_AT, Q_KEY, Q_ELEMENT, Q_COLUMNS = range(4)
 DONE, MISS, FULL, CROWDED = range(4)
-# Rows of offsets: of entries, and of patterns that have to be verified.
+# Rows of offsets: of entries, and of patterns that must be verified.
 O_ENTRIES, O_CALLED, O_ROWS = range(3)
 ONE = np.uint64(1)
 
 
 class Regions(NamedTuple):
-    """The regions of each state: `region_list[first:end]`, for `spans[state]`; the table of each lies in `tables`."""
+    """The regions of each state: `region_list[first:end]`, for `spans[state]`; their tables are in `tables`."""
 
     spans: Matrix[Int32s]
     region_list: Int32s
@@ -89,7 +88,7 @@ class Regions(NamedTuple):
 
 
 class RunRows(NamedTuple):
-    """The rows of all runs, seen in three ways."""
+    """The rows of all runs, as three views."""
 
     numbers: Matrix[Int32s]
     keys: Matrix[Int64s]
@@ -97,7 +96,7 @@ class RunRows(NamedTuple):
 
 
 class OtherTests(NamedTuple):
-    """Of each pattern the keys and limits of its tests besides the one that it waits for."""
+    """Per pattern, the keys and limits of its tests besides the one that it waits for."""
 
     begins: Int64s
     keys: Int64s
@@ -105,7 +104,7 @@ class OtherTests(NamedTuple):
 
 
 class JoinPatterns(NamedTuple):
-    """Patterns by the states and tests that they wait for, and what else they demand."""
+    """Patterns by the states and tests that they wait for, and their other demands."""
 
     regions: Regions
     rows: RunRows
@@ -121,14 +120,14 @@ class Queue(NamedTuple):
 
 
 class LastElements(NamedTuple):
-    """Of each state the last element that was queued, in the document with this stamp."""
+    """Per state, the last element that was queued, in the document with this stamp."""
 
     elements: Writable[Int32s]
     stamps: Writable[Int64s]
 
 
 class JoinMarks(NamedTuple):
-    """Entries that match, entries that were looked at, and patterns that have to be verified."""
+    """Entries that match, entries that were tried, and patterns that must be verified."""
 
     matched: Marks
     looked: Marks
@@ -136,7 +135,7 @@ class JoinMarks(NamedTuple):
 
 
 class JoinScratch(NamedTuple):
-    """Buffers of a join; `text` has room for a string-value, `out` and `called_out` for what is found."""
+    """Buffers of a join; `text` has room for a string-value, `out` and `called_out` for results."""
 
     counts: Writable[Int64s]
     cache: ValueCache
@@ -153,13 +152,13 @@ class JoinScratch(NamedTuple):
 
 @part
 def run_slot(key, mask):
-    """Where the search for a run begins in its region's table."""
+    """The slot at which the search for a run begins in its region's table."""
     return first_slot(np.uint64(key) * MIX_A >> np.uint64(40), mask)
 
 
 @part
 def find_run(region, key, regions, tables):
-    """The place of a run in the table of its region, or the free one where it belongs."""
+    """The position of a run in the table of its region, or the free one for it."""
     base, mask = np.uint64(regions[region, R_BASE]), np.uint64(regions[region, R_MASK])
     slot = run_slot(key, mask)
     found = tables[base + slot, T_KEY]
@@ -182,7 +181,7 @@ def test_holds(key, limit, element, first, elements, passed):
 
 @part
 def queue_tests(element, above, place, region, regions, passed, queue, counts):
-    """Queue the tests in the list of the element's ancestor `above`, which is at `place`; False when there is no room.
+    """Queue the tests in the list of the element's ancestor `above`, which is at `place`; False if there is no room.
 
     `above` is counted from the document's first element.
     """
@@ -206,16 +205,16 @@ def queue_tests(element, above, place, region, regions, passed, queue, counts):
 
 @part
 def queue_element(element, first, state, elements, regions, passed, last, queue, counts):
-    """Queue the places where the tests that an element and its ancestors pass may stand in its state's regions.
+    """Queue the slots, in the regions of its state, of the tests that an element and its ancestors pass.
 
-    False when there is no room for that.
+    False if there is no room.
     """
     spans = regions.spans
     begin, end = spans[state, S_FIRST], spans[state, S_END]
     places = np.uint64(0)
     for k in range(begin, end):
         places |= np.uint64(regions.regions[regions.region_list[k], R_PLACES])
-    # Above an ancestor that it shares with an element of the same state, all has been looked up.
+    # Above an ancestor that it shares with an element of the same state, everything has been looked up.
     before = np.int64(-1)
     if not spans[state, S_BELOW]:
         if last.stamps[state] == counts[J_STAMP]:
@@ -250,7 +249,7 @@ def queue_element(element, first, state, elements, regions, passed, last, queue,
 
 @rare
 def find_runs(regions, row_keys, queue, counts):
-    """Of what is queued leave the runs that there are, with their rows."""
+    """Keep the queued look-ups that have a run, with their rows."""
     tables, rows, kept = regions.tables, queue.rows, 0
     for n in range(counts[J_QUEUED]):
         key = rows[n, Q_KEY]
@@ -269,7 +268,7 @@ def find_runs(regions, row_keys, queue, counts):
 
 @part
 def other_tests_hold(row, element, first, elements, rows, others, passed):
-    """Whether the tests of a run's row hold besides the first one."""
+    """Whether the tests of a run's row besides the first one hold."""
     if not test_holds(rows.keys[row, W_SECOND], rows.limits[row, W_SECOND_LIMIT], element, first, elements, passed):
         return False
     held, pattern = True, np.int64(rows.numbers[row, W_MORE])
@@ -282,7 +281,7 @@ def other_tests_hold(row, element, first, elements, rows, others, passed):
 
 @rare
 def take_rows(first, elements, translation, patterns, queue, room, passed, marks, counts):
-    """Mark the patterns of the runs in the queue that match, and those that have to be verified."""
+    """Mark the matching patterns of the queued runs, and those that must be verified."""
     rows, others, chains = patterns.rows, patterns.others, patterns.chains
     matched, looked, called = marks.matched, marks.looked, marks.called
     for n in range(counts[J_QUEUED]):
@@ -314,13 +313,13 @@ def take_rows(first, elements, translation, patterns, queue, room, passed, marks
 
 @part
 def count_marks(marks, spare):
-    """How many numbers are marked; the marks are wiped."""
+    """Count the marked numbers, and clear the marks."""
     return read_few_marks(marks.bits, marks.summary, spare, np.int64(0))
 
 
 @part
 def has_regions(first, last, states, spans):
-    """Whether the states of all elements of a document have regions: YES, NO, or MAYBE when some are not made yet."""
+    """Whether the states of all elements of a document have regions: YES, NO, or MAYBE if some are not built yet."""
     found = YES
     for element in range(first, last):
         state = states[element]
@@ -334,13 +333,13 @@ def has_regions(first, last, states, spans):
 
 @part
 def write_matches(written, scratch):
-    """Write the entries that match a document after the first `written`; how many are written by then, or -1 if there
-    is no room.
+    """Append the entries that match a document after the first `written`; return the new count, or -1 if there is no
+    room.
     """
     matched, looked, out, spare = scratch.marks.matched, scratch.marks.looked, scratch.out, scratch.spare
     begin = written
     if written + 64 * len(matched.bits) + 8 > len(out):
-        # Rarely: is there room for those that there are?
+        # Rarely: is there room for the actual number?
         count = count_marks(matched, spare)
         if written + count + 8 > len(out):
             count_marks(looked, spare)
@@ -350,7 +349,7 @@ def write_matches(written, scratch):
         written += count
     else:
         written = read_few_marks(matched.bits, matched.summary, out, written)
-    # Those that were looked at and do not match, besides those that do.
+    # Entries that were tried, beyond those that match.
     for k in range(begin, written):
         place = np.uint64(out[k])
         looked.bits[place >> np.uint64(6)] &= ~(ONE << (place & np.uint64(63)))
@@ -371,10 +370,10 @@ def join_documents(
     offsets: Writable[Matrix[Int64s]],
     start: int,
 ) -> int:
-    """The entries of each document from `start` on, ascending; the first document that is not done, with why.
+    """The entries of each document from `start` on, ascending; return the first document that is not done, and why.
 
-    And the patterns that have to be verified. `offsets` has two rows, for entries and for these patterns. `unknown`
-    marks the documents that are left to the verifier as a whole.
+    Also the patterns that must be verified. `offsets` has two rows, for entries and for these patterns. `unknown` marks
+    the documents that are left to the verifier as a whole.
     """
     counts, passed, queue, called = scratch.counts, scratch.passed, scratch.queue, scratch.marks.called
     regions, spans = patterns.regions, patterns.regions.spans
@@ -422,7 +421,7 @@ def join_documents(
 def place_runs(
     regions: Matrix[Int64s], region_of: Int32s, keys: Int64s, runs: Int64s, tables: Writable[Matrix[Int64s]]
 ) -> None:
-    """Put runs into the tables of their regions."""
+    """Insert runs into the tables of their regions."""
     for k in range(len(keys)):
         at = find_run(region_of[k], keys[k], regions, tables)
         tables[at, T_KEY] = keys[k]

@@ -1,10 +1,10 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
 """Chains: paths without branches whose tests are not bound to fixed places (`ancestor_tests.py`).
 
-A chain is called when an element passes one of its tests, and looked for below this element: from each element with the
-chain's last name its path is followed upwards, step by step and test by test, by the depths at which each may stand.
+A chain is called when an element passes one of its tests, and searched below this element: from each element with the
+chain's last name, its path is followed upwards, step by step and test by test, by the possible depths of each step.
 
-Invariant: YES and NO are certain. Cost: at most MOST_BELOW elements are looked at; beyond that, the verifier decides.
+Invariant: YES and NO are certain. Cost: at most MOST_BELOW elements are visited; beyond that, the verifier decides.
 """
 
 from typing import NamedTuple
@@ -15,18 +15,18 @@ from pathcast.kernels import Floats, Int32s, Int64s, Matrix, Writable, lowest_bi
 
 from .passed_tests_kernels import passes_test
 
-# Depths are bits of a word. With more elements than this to look at, a chain is left to the verifier.
+# Depths are bits of a word. A chain with more elements to visit than this is left to the verifier.
 DEEPEST, MOST_BELOW = 62, 64
 NO_ELEMENT = -1
-# Columns of `ChainRoom.named`: of each name (+ 1) the first element and its stamp, of each element the next one of its
-# name.
+# Columns of `ChainRoom.named`: for each name (+ 1) the first element and its stamp, for each element the next one with
+# its name.
 N_FIRST, N_STAMP, N_NEXT, N_COLUMNS = range(4)
 NO, YES, MAYBE = range(3)
 ONE = np.uint64(1)
 
 
 class Chains(NamedTuple):
-    """Of each chain its steps (-1 - step) and tests from the end upwards, the tests' limits, and its pattern."""
+    """Per chain, its steps (-1 - step) and tests from the end upwards, the tests' limits, and its pattern."""
 
     begins: Int64s
     codes: Int64s
@@ -35,7 +35,7 @@ class Chains(NamedTuple):
 
 
 class ChainRoom(NamedTuple):
-    """Lists of a document's elements by name, and room for the elements above one of them, by depth."""
+    """Lists of a document's elements by name, and room for the ancestors of one of them, by depth."""
 
     named: Writable[Matrix[Int64s]]
     path: Writable[Int32s]
@@ -43,7 +43,7 @@ class ChainRoom(NamedTuple):
 
 @part
 def depths_up(depths, is_deep):
-    """The depths, as bits, of the parents of what is at some depths, or of all above; an element has at least 1."""
+    """The depths, as bits, of the parents, or of all ancestors, of elements at some depths; the least depth is 1."""
     if is_deep:
         depths |= depths >> np.uint64(1)
         depths |= depths >> np.uint64(2)
@@ -56,7 +56,7 @@ def depths_up(depths, is_deep):
 
 @part
 def chain_holds(begin, end, element, first, elements, translation, chains, passed, path):
-    """Whether a chain holds that ends at an element: its steps and tests, from the last step to the first."""
+    """Whether a chain that ends at an element holds: its steps and tests, from the last step to the first."""
     above = np.int64(element)
     while above >= 0:
         path[elements.depths[above]] = above
@@ -86,7 +86,7 @@ def chain_holds(begin, end, element, first, elements, translation, chains, passe
 
 @rare
 def link_names(first, last, names, translation, stamp, named):
-    """Make the lists of a document's elements of each name, in document order."""
+    """Build the lists of a document's elements by name, in document order."""
     for element in range(last - 1, first - 1, -1):
         name = translation[names[element]] + 1
         named[element - first, N_NEXT] = named[name, N_FIRST] if named[name, N_STAMP] == stamp else NO_ELEMENT
@@ -96,7 +96,7 @@ def link_names(first, last, names, translation, stamp, named):
 
 @rare
 def chain_below(chain, element, first, stamp, elements, translation, chains, room, passed):
-    """Whether a chain, with a test that an element passes, ends at it or below it: NO, YES, or too much to look at."""
+    """Whether a chain, with a test that an element passes, ends at it or below it: NO, YES, or MAYBE (too many)."""
     named = room.named
     begin, end = chains.begins[chain], chains.begins[chain + 1]
     name = -1 - chains.codes[begin] >> 1

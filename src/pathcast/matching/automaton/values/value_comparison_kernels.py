@@ -1,7 +1,7 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
 """Values in kernels: XPath 1.0's comparisons on UTF-8 bytes, like `patterns/value_comparison.py` to the last bit.
 
-A value is a place and a length in some array of bytes. Its plain twin is `pathcast.patterns.value_comparison`.
+A value is a position and a length in an array of bytes. The plain twin is `pathcast.patterns.value_comparison`.
 """
 
 import numpy as np
@@ -12,10 +12,10 @@ from pathcast.kernels.hash_table_kernels import MIX_A, MIX_B
 EQUAL_TEXT, DIFFERENT_TEXT, EQUAL, DIFFERENT, LESS, AT_MOST, MORE, AT_LEAST, CONTAINS, STARTS_WITH = range(10)
 FRACTION_DIGITS = 20
 LARGEST_EXPONENT = 1_000_000
-# A search goes on by hashes when it has found more than so many bytes alike for each that it has come.
+# A search switches to hashes when it has compared more than MOST_ALIKE equal bytes per byte of progress.
 MOST_ALIKE = 4
 NAN = np.nan
-# Powers of ten as C's pow() gives them, from -LARGEST_POWER on: a compiler is free to compute others.
+# Powers of ten as C's pow() computes them, from -LARGEST_POWER on: a compiler may compute others.
 LARGEST_POWER = 400
 POWERS = np.array([10.0**k if k < 309 else np.inf for k in range(-LARGEST_POWER, LARGEST_POWER + 1)])
 
@@ -28,19 +28,19 @@ def is_blank(c):
 
 @part
 def is_of_numbers(c):
-    """What numbers are written with, and white space."""
+    """The characters of numbers, and white space."""
     return 48 <= c <= 57 or is_blank(c) or c == 46 or c == 45 or c == 43 or c == 101 or c == 69
 
 
 @part
 def power_of_ten(exponent):
-    """10 to this power; beyond what a number can hold it is 0 or infinite."""
+    """10 to this power; 0 or infinite beyond the range of a number."""
     return POWERS[max(-LARGEST_POWER, min(LARGEST_POWER, exponent)) + LARGEST_POWER]
 
 
 @rare
 def number(data, p, length):
-    """The number that XPath sees in a text, as libxml2 computes it; NaN when it is none."""
+    """XPath's number of a text, as libxml2 computes it; NaN for a non-numeric text."""
     end = p + length
     while p < end and is_blank(data[p]):
         p += 1
@@ -115,7 +115,7 @@ def short_hash(data, p, length):
 
 @rare
 def find_by_hash(a, p, length, b, q, wanted):
-    """As `find`, in time that does not depend on how alike the texts are: only pieces of one hash are compared."""
+    """As `find`, in time independent of how alike the texts are: only pieces with the same hash are compared."""
     here, there, power = np.uint64(0), np.uint64(0), np.uint64(1)
     for k in range(min(wanted, length)):
         here = here * MIX_A + np.uint64(a[p + k])
@@ -131,7 +131,7 @@ def find_by_hash(a, p, length, b, q, wanted):
 
 @rare
 def find(a, p, length, b, q, wanted):
-    """Where a text first has another one inside, which is not empty; -1 if it has not."""
+    """The first position of a non-empty text in another, or -1."""
     beginning, alike = b[q], 0
     for begin in range(p, p + length - wanted + 1):
         if a[begin] != beginning:

@@ -1,11 +1,10 @@
-"""All value tests that patterns demand (`required_tests.py`), in one table that kernels look values up in.
+"""All value tests that patterns demand (`required_tests.py`), in one table in which kernels look up values.
 
-The table is appended to and never changed: a test keeps its number, whoever asks for it. It also counts in how many
-documents each test was met (`hits`), from which patterns choose the rarest of their tests. Tests that came as arrays,
-from a snapshot or from another process (`restore`, `merge`), are found by their content
-(`condition_interning_kernels.py`).
+The table is append-only: a test keeps its number, and all patterns with this test share it. The table also counts the
+documents that passed each test (`hits`), so that patterns can select the rarest of their tests. Tests loaded as arrays,
+from a snapshot or from another process (`restore`, `merge`), are found by content (`condition_interning_kernels.py`).
 
-Invariant: equal tests have one number. Cost: some 5 µs to add one, 0.1 µs to take it over with many others.
+Invariant: equal tests have one number. Cost: some 5 µs to add one, 0.1 µs to merge one together with many others.
 """
 
 from collections.abc import Collection
@@ -71,16 +70,16 @@ class DemandTable:
 
     def __init__(self, names: Names) -> None:
         self._names = names
-        self._count = self._first = 0  # how many there are, and how many of them came as arrays
+        self._count = self._first = 0  # how many there are, and how many of them were loaded as arrays
         self._numbers: dict[Demand, int] = {}
         self.groups = 0
         self._groups: dict[tuple[int, int, int], int] = {}
-        self._keys: dict[tuple[int, int], int] = {}  # values that are asked about, numbered
+        self._keys: dict[tuple[int, int], int] = {}  # numbers of the values that tests are about
         self._key_of = Growing(np.int32)
-        self._key_counts = Growing(np.int64)  # how many different ones each is asked for
+        self._key_counts = Growing(np.int64)  # distinct tests per value
         self._rows = np.zeros((D_ROWS, _FIRST), dtype=np.int32)
         self.numbers = Growing(np.float64)
-        self.group_of = Growing(np.int32)  # of a range its group, else -1
+        self.group_of = Growing(np.int32)  # the group of a range, otherwise -1
         self._literals = Growing(np.uint8)
         self._hashes = np.zeros(_FIRST, dtype=np.uint64)
         self._slots = np.full(256, -1, dtype=np.int32)
@@ -92,7 +91,7 @@ class DemandTable:
         self.hits = np.zeros(_FIRST, dtype=np.int64)
         self.samples = np.full((_FIRST, SAMPLES), np.nan)
         self.sampled = np.zeros(_FIRST, dtype=np.int64)
-        self.longest = 0  # literal that a string-value is compared with
+        self.longest = 0  # longest literal that a string-value is compared with
         self.has_grams = False
 
     def __len__(self) -> int:
@@ -101,7 +100,7 @@ class DemandTable:
     def add(self, pattern: Pattern, besides: Collection[Demand] = ()) -> list[list[list[int]]]:
         """The clauses that a pattern demands, by the numbers of their tests.
 
-        Tests under no `or` that are among `besides` are left out: they are waited for elsewhere.
+        Tests under no `or` that are among `besides` are left out: the pattern waits for them elsewhere.
         """
         others = {_of_any_element(demand) for demand in besides}
         (outright,), *more = demands(pattern, self._names)
@@ -143,7 +142,7 @@ class DemandTable:
             self.hits = grown(self.hits, size)
 
     def _group(self, element: int, place: int, kind: int) -> int:
-        """The group of a test, -1 for one that is no range."""
+        """The group of a range test, -1 for any other test."""
         if kind not in (LOW, HIGH):
             return -1
         self._recall()
@@ -155,7 +154,7 @@ class DemandTable:
         return group
 
     def _key(self, element: int, place: int) -> int:
-        """The number of a value that is asked about."""
+        """The number of a value that tests are about."""
         self._recall()
         key = self._keys.setdefault((element, place), len(self._keys))
         if key == self._key_counts.size:
@@ -163,13 +162,13 @@ class DemandTable:
         return key
 
     def prior(self) -> Floats:
-        """How likely each test is met, before any document was seen: the more values are asked for, the less."""
+        """How likely each test is passed, before any document was seen: the more values are tested for, the less."""
         values = self._key_counts.view[self._key_of.view]
         kinds = self._rows[D_KIND, : len(self)]
         return np.where((kinds == LOW) | (kinds == HIGH), 0.5, np.where(kinds == GRAM, 0.25, 1 / (values + 1)))
 
     def likely(self, documents: int) -> Floats:
-        """How likely each test is met, by what `documents` documents have shown."""
+        """How likely each test is passed, given the counts from `documents` documents."""
         count = len(self)
         prior = self.prior()
         met = (self.hits[:count] + prior) / (documents + 1)
@@ -186,7 +185,7 @@ class DemandTable:
         return met
 
     def captured(self) -> ValueTests:
-        """The table as of now; what is added later does not change what it shows."""
+        """The table as of now; later additions do not change it."""
         self._index()
         return ValueTests(
             ValueTestTable(
@@ -204,7 +203,7 @@ class DemandTable:
         )
 
     def _index(self) -> None:
-        """Put the tests that came since into the hash table."""
+        """Insert the new tests into the hash table."""
         count = len(self)
         if self._indexed == count:
             return
@@ -237,14 +236,14 @@ class DemandTable:
         self._indexed = count
 
     def _asked(self, asks: Int8s, width: int) -> Int8s:
-        """What is asked of names, in so much room, and the filter that belongs to it."""
+        """The kinds of tests per name, with `width` places, and the filter that belongs to it."""
         found = np.zeros((ASKED_ROWS, width), dtype=np.int8)
         found[: len(asks), : asks.shape[1]] = asks
         self._ask_whichever(found, 0)
         return found
 
     def _ask_whichever(self, asks: Int8s, first: int) -> None:
-        """Put the string-values that whichever element is asked for into the filter, from some test on."""
+        """Add the string-values that tests on any element compare with to the filter, from test `first` on."""
         rows = self._rows[:, first : self._count]
         rows = rows[:, (rows[D_ELEMENT] == ANY) & (rows[D_PLACE] == SELF_VALUE)]
         lengths = rows[D_LENGTH].astype(np.int64)
@@ -255,7 +254,7 @@ class DemandTable:
     # As arrays: on disk, and from other processes.
 
     def saved(self) -> dict[str, AnyArray]:
-        """The table as arrays; `restore` takes them back, `merge` takes over the tests."""
+        """The table as arrays; `restore` reads them, `merge` merges the tests."""
         self._index()
         count, groups = self._count, self.groups
         return {
@@ -277,7 +276,7 @@ class DemandTable:
 
     @classmethod
     def restore(cls, names: Names, arrays: dict[str, AnyArray]) -> "DemandTable":
-        """The table that `arrays` was taken of, on the same memory until it changes but for what kernels count in."""
+        """The table that was saved as `arrays`, on the same memory until it changes; counters are copied."""
         table = cls(names)
         table._rows, table._hashes, table._slots = (np.asarray(arrays[name]) for name in ("rows", "hashes", "slots"))
         table._count = table._first = table._indexed = table._rows.shape[1]
@@ -297,7 +296,7 @@ class DemandTable:
         return table
 
     def _recall(self) -> None:
-        """The groups of ranges, and the values that are asked about, of tests that came from a snapshot."""
+        """Rebuild the groups of ranges, and the tested values, of tests that were loaded from a snapshot."""
         if self._recalled:
             return
         self._recalled = True
@@ -311,7 +310,7 @@ class DemandTable:
                     known[tuple(self._rows[:count, test].tolist())] = number
 
     def merge(self, arrays: dict[str, AnyArray], names: Int32s, wanted: Int32s | None = None) -> Int32s:
-        """Take over the tests of another table, or those `wanted`; its names are `names` here. What number each has."""
+        """Merge the tests of another table, or those `wanted`; `names` translates its names. Returns new numbers."""
         rows, numbers, literals = (np.asarray(arrays[name]) for name in ("rows", "numbers", "literals"))
         before, self._first = self._count, self._count
         self._make_room(rows.shape[1])
@@ -340,18 +339,18 @@ class DemandTable:
         return moved
 
     def _find(self, demand: Demand) -> int:
-        """The test that says this among those that came as arrays, or -1."""
+        """The number of an equal test among those loaded as arrays, or -1."""
         self._intern(0)
         bits, literal = np.float64(demand.number).view(np.uint64), np.frombuffer(demand.text, dtype=np.uint8)
         key = demand.element, demand.place, demand.kind
         return find_interned(*key, bits, literal, self._rooms(), self._interned_slots)
 
     def _rooms(self) -> ValueTestArrays:
-        """The table with all its room, as tests are looked for in it, by the bits of their numbers."""
+        """The table with all its capacity, for searches by the bits of numbers."""
         return ValueTestArrays(self._rows, self.numbers.room.view(np.uint64), self._literals.room)
 
     def _intern(self, more: int) -> None:
-        """Let all that came as arrays be found by content, and make room for more."""
+        """Index all tests loaded as arrays by content, and make room for more."""
         count = self._first
         if 2 * (count + more) > len(self._interned_slots) or not self._interned:
             size = max(len(self._interned_slots), 1 << (2 * (count + more)).bit_length())
@@ -362,12 +361,12 @@ class DemandTable:
 
 
 def new_cache() -> ValueCache:
-    """Room for what a thread remembers of values."""
+    """Room for a thread's cache of values."""
     return ValueCache(np.zeros((VALUES + 1, V_COLUMNS), dtype=np.int64), np.zeros(VALUES + 1))
 
 
 def _of_any_element(demand: Demand) -> tuple[int, int, bytes, float]:
-    """A test apart from the element that it is about."""
+    """A test without its element."""
     return demand.place, demand.kind, demand.text, demand.number
 
 

@@ -1,14 +1,13 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
-"""Looking up value tests: which of the tests that patterns wait for a document passes, and whom that calls.
+"""Looking up value tests: which tests a document passes, and which patterns these tests call.
 
-Tests are kept in one hash table by (element, place, kind, literal); a test on whichever element has the element ANY.
-Every value that is asked about is hashed, read as a number or both, once (short ones are remembered); ranges are
-settled at the end, by the largest or smallest value that was found for their group. Four-byte pieces of all text are
-looked up against a small filter first. So a document without the values costs nothing more, however many patterns wait
-for others.
+Tests are stored in one hash table by (element, place, kind, literal); a test on any element has the element ANY. Every
+tested value is hashed, or read as a number, or both, once (short values are cached); ranges are evaluated at the end,
+by the largest or smallest value that was found for their group. Four-byte pieces of all text are first checked against
+a small filter. A document without the values therefore costs nothing more, however many patterns wait for others.
 
-A value that would take too long to put together (a number in very much text) makes the document one that may have any
-value: then all patterns behind its open gates are called.
+If assembling a value would take too long (a number in a very long text), the document is treated as one with any value:
+then all patterns behind its open gates are called.
 """
 
 from typing import NamedTuple
@@ -46,12 +45,12 @@ from .value_test_hash_kernels import (
     value_at,
 )
 
-# Values that a group of ranges remembers.
+# The number of sampled values per group of ranges.
 SAMPLES = 32
-# Numbers are put together from at most so many bytes.
+# The most bytes that are assembled for a number.
 MOST_NUMBER = 1024
-# `state`: the stamp of the last document, the candidates of this one, at most, the groups of ranges that were met, and
-# whether it may have any value.
+# `state`: the stamp of the last document, an upper bound of its candidates, the groups of ranges with a value, and
+# whether the document may have any value.
 S_STAMP, S_CALLED, S_TOUCHED, S_UNKNOWN, S_COUNTS = range(5)
 ONE, LOW_SIX = np.uint64(1), np.uint64(63)
 
@@ -91,7 +90,7 @@ class TestedPatterns(NamedTuple):
 
 
 class RangedPatterns(NamedTuple):
-    """Patterns by the group of ranges whose value they wait for, in the order of their thresholds, with their gates."""
+    """Patterns by the group of ranges that they wait for, sorted by threshold, with their gates."""
 
     kinds: Int32s
     begins: Int64s
@@ -101,7 +100,7 @@ class RangedPatterns(NamedTuple):
 
 
 class AccessPatterns(NamedTuple):
-    """Patterns by what they wait for: their gate alone (`behind`), a test, or a range; `all` of them by gate."""
+    """Patterns by access predicate: their gate alone (`behind`), a test, or a range; `all` of them by gate."""
 
     gate_of: Int32s
     behind: GatePatterns
@@ -133,13 +132,13 @@ class AccessScratch(NamedTuple):
 
 @part
 def is_open(gate, open_gates):
-    """Whether a gate, as an unsigned number, is open."""
+    """Whether a gate, given as an unsigned number, is open."""
     return open_gates[gate >> np.uint64(6)] >> (gate & LOW_SIX) & ONE != 0
 
 
 @part
 def call_some(first, last, patterns, gates, calls):
-    """Mark those of some patterns whose gate is open."""
+    """Mark those patterns whose gate is open."""
     called = 0
     for k in range(first, last):
         if is_open(np.uint64(gates[k]), calls.open_gates):
@@ -150,7 +149,7 @@ def call_some(first, last, patterns, gates, calls):
 
 @rare
 def call(test, waiting, hits, calls):
-    """A test is met: mark the patterns that wait for it and whose gate is open."""
+    """A test is passed: mark the patterns that wait for it and whose gate is open."""
     if test < 0 or calls.test_stamps[test] == calls.state[S_STAMP]:
         return
     calls.test_stamps[test] = calls.state[S_STAMP]
@@ -160,7 +159,7 @@ def call(test, waiting, hits, calls):
 
 @part
 def touch_group(group, kind, value, calls):
-    """A group of ranges is met: remember its extreme value."""
+    """A group of ranges has a value: keep its extreme value."""
     state = calls.state
     if calls.group_stamps[group] != state[S_STAMP]:
         calls.group_stamps[group] = state[S_STAMP]
@@ -173,7 +172,7 @@ def touch_group(group, kind, value, calls):
 
 @rare
 def look_up(value, element, place, asked, table, cache, waiting, hits, calls):
-    """Look up a value of an element, for that element and for whichever."""
+    """Look up a value of an element, for that element and for any element."""
     for turn in range(2):
         holder = np.int32(ANY)
         if turn:
@@ -191,7 +190,7 @@ def look_up(value, element, place, asked, table, cache, waiting, hits, calls):
 
 @rare
 def gathered(element, most, texts, content, text):
-    """An element's string-value in `text`: its length; `most` + 1 when it is longer than that."""
+    """Copy an element's string-value to `text`; return its length, or `most` + 1 if it is longer."""
     length = np.int64(0)
     for index in range(texts.begins[element], texts.ends[element]):
         start, size = texts.starts[index], np.int64(texts.lengths[index])
@@ -205,7 +204,7 @@ def gathered(element, most, texts, content, text):
 
 @rare
 def look_up_grams(value, gram, seen, grams, table, waiting, hits, calls):
-    """Look up the four-byte pieces of a text that goes on from `gram`: the last piece, and how many bytes came."""
+    """Look up the four-byte pieces of a text that continues after `gram`; return the last piece, and the bytes read."""
     anyone = np.int32(ANY)
     for k in range(value.length):
         gram = gram >> np.uint64(8) | np.uint64(value.data[value.start + k]) << np.uint64(24)
@@ -265,7 +264,7 @@ def call_by_values(first, last, names, values, translation, tests, waiting, scra
             length = gathered(element, most, texts, content, scratch.text)
             text = Value(scratch.text, 0, length)
             if length > most:
-                # Too long to equal a text; what number it is, is another question.
+                # Too long to equal a text, but its number is unknown.
                 if asked & (ASKS_NUMBER | ASKS_RANGE):
                     calls.state[S_UNKNOWN] = 1
             elif asked | asked_of_whichever(text, asks):
@@ -281,7 +280,7 @@ def call_by_values(first, last, names, values, translation, tests, waiting, scra
         if asked:
             look_up(value, name, np.int32(TEXT_VALUE), asked, table, cache, waiting, hits, calls)
         if has_grams:
-            # An element's string-value may go on from one text node to the next: so does the search.
+            # An element's string-value may continue from one text node to the next, and so does the search.
             gram, seen = look_up_grams(value, gram, seen, grams, table, waiting, hits, calls)
 
 
@@ -332,7 +331,7 @@ def candidates_of(
     out_offsets: Writable[Int64s],
     first: int,
 ) -> int:
-    """The candidates of each document from `first` on, ascending; the first document whose candidates found no room.
+    """The candidates of each document from `first` on, ascending; return the first document without room for them.
 
     Candidates are the patterns that wait behind an open gate alone, and those with an open gate that wait for a test
     which the document passes, or that are `called`.

@@ -1,9 +1,9 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
 """The hash table of value tests, for kernels: by element, place, kind and literal.
 
-A test on whichever element has the element ANY. Of a group of ranges (the same value against different thresholds) one
-stands in the table for all. What short values pass is remembered: documents repeat them. Tests are added while other
-threads look up; these go by the number that they know of.
+A test on any element has the element ANY. A group of ranges (the same value against different thresholds) has one entry
+for all. The tests that short values pass are cached, since documents repeat such values. Tests are added while other
+threads look up values; a look-up ignores tests beyond the number that its thread knows.
 """
 
 from typing import NamedTuple
@@ -17,16 +17,16 @@ from .value_comparison_kernels import number, same_text
 
 ANY, SELF_VALUE, TEXT_VALUE = -1, -2, -3
 EQUAL_TEXT, EQUAL_NUMBER, LOW, HIGH, GRAM = range(5)
-# Rows of the table of tests, and what a value is asked about.
+# Rows of the table of tests, and the kinds of tests of a value.
 D_ELEMENT, D_PLACE, D_KIND, D_LITERAL, D_LENGTH, D_ROWS = range(6)
 ASKS_TEXT, ASKS_NUMBER, ASKS_RANGE = 1, 2, 4
-# Rows of `asks`, by name + 1: attributes, string-values and text nodes; at 0: of whichever element. The last one is a
-# filter of the string-values that whichever element is asked for, by length and last byte.
+# Rows of `asks`, by name + 1: attributes, string-values and text nodes; at 0: of any element. The last row is a filter
+# of the string-values that tests on any element compare with, by length and last byte.
 OF_ATTRIBUTE, OF_SELF, OF_TEXT, WHICHEVER, ASKED_ROWS = range(5)
 SPREAD = 131
 GRAM_BYTES = 4
-# Columns of what is remembered of values: their bytes, whose they are, and by kind the tests that they pass (NO_TEST:
-# none), of ranges the groups. The last row is for values that are not short.
+# Columns of the cache of values: their bytes, whose they are, and by kind the tests that they pass (NO_TEST: none), or
+# the groups of ranges. The last row is for long values.
 V_BYTES, V_WHOSE, V_TESTS, V_COLUMNS, KINDS = 0, 1, 2, 6, 4
 NO_TEST = -1
 VALUES = 1 << 12
@@ -34,10 +34,10 @@ SHORT = 8
 
 
 class ValueTestTable(NamedTuple):
-    """The first `size` value tests and `groups` groups of ranges, as values are looked up among them.
+    """The first `size` value tests and `groups` groups of ranges, for looking up values.
 
-    Column k of `rows` has what test k is about, `numbers` the number or threshold that it compares with, `group_of` the
-    group of a range (-1: it is no range). The texts of literals lie in `literals`, one after the other.
+    Column k of `rows` describes test k, `numbers` has the number or threshold that it compares with, `group_of` the
+    group of a range (-1: not a range). The texts of literals are consecutive in `literals`.
     """
 
     size: int
@@ -51,9 +51,9 @@ class ValueTestTable(NamedTuple):
 
 
 class ValueFilter(NamedTuple):
-    """The values that tests ask about: which kinds of test, by name (`asks`), and which four-byte pieces (`grams`).
+    """The values that tests are about: which kinds of test, by name (`asks`), and which four-byte pieces (`grams`).
 
-    `longest` is the number of bytes that a string-value can have and still pass a test of its text.
+    `longest` is the greatest length in bytes of a string-value that can pass a test of its text.
     """
 
     longest: int
@@ -71,7 +71,7 @@ class ValueStatistics(NamedTuple):
 
 
 class ValueTests(NamedTuple):
-    """The value tests that there were at some moment; kernels count in the statistics."""
+    """The value tests as of some moment; kernels count in the statistics."""
 
     table: ValueTestTable
     filter: ValueFilter
@@ -79,7 +79,7 @@ class ValueTests(NamedTuple):
 
 
 class ValueCache(NamedTuple):
-    """What is remembered of values, and the numbers that they are."""
+    """Cached tests of values, and the numbers of these values."""
 
     rows: Writable[Matrix[Int64s]]
     numbers: Writable[Floats]
@@ -94,7 +94,7 @@ class Value(NamedTuple):
 
 
 class ValueKey(NamedTuple):
-    """What a test is looked up by: its kind, the element and place that it is about, and a value."""
+    """The key of a test: its kind, the element and place that it is about, and a value."""
 
     hashed: np.uint64
     element: np.int32
@@ -114,13 +114,13 @@ def value_at(start, length, content):
 
 @part
 def hash_byte(hashed, byte):
-    """Take one byte more into a hash."""
+    """Add one byte to a hash."""
     return (hashed ^ np.uint64(byte)) * FNV_PRIME
 
 
 @part
 def hash_test(hashed, element, place, kind):
-    """The hash of a test, given that of its value."""
+    """The hash of a test, given the hash of its value."""
     mixed = (hashed ^ np.uint64(element + 8) * MIX_A) * FNV_PRIME ^ np.uint64(place + 8) * MIX_A + np.uint64(kind)
     mixed ^= mixed >> np.uint64(29)
     return mixed * MIX_A >> np.uint64(20)
@@ -128,14 +128,14 @@ def hash_test(hashed, element, place, kind):
 
 @part
 def asked_of_whichever(text, asks):
-    """What whichever element's string-value is asked about, if this one, which starts at 0, may equal one of them."""
+    """The kinds of tests on any element that this string-value, which starts at 0, may pass, by the filter."""
     last = np.int64(text.data[text.length - 1]) if text.length else np.int64(0)
     return asks[WHICHEVER, (text.length * SPREAD + last) % asks.shape[1]]
 
 
 @part
 def asked_of_name(asks, row, name):
-    """What is asked about the values of a name, or of elements with this name."""
+    """The kinds of tests on values of a name, or of elements with this name."""
     return asks[row, name + 1] if 0 <= name < asks.shape[1] - 1 else 0
 
 
@@ -149,7 +149,7 @@ def hash_number(value):
 
 @part
 def gram_place(gram):
-    """A four-byte piece's bit in the filter."""
+    """The bit of a four-byte piece in the filter."""
     return np.int64(gram * MIX_A >> np.uint64(48))
 
 
@@ -176,7 +176,7 @@ def index_tests(
     slots: Writable[Int32s],
     grams: Writable[UInt64s],
 ) -> None:
-    """Put the tests from `first` on into the table; of a group of ranges only one, which stands for all."""
+    """Insert the tests from `first` on into the table; of a group of ranges only one, for all of them."""
     for test in range(first, count):
         kind = rows[D_KIND, test]
         hashed = FNV_SEED
@@ -201,7 +201,7 @@ def index_tests(
 
 @part
 def is_passed(test, key, table):
-    """Whether a test has the kind, element and place of the key, and its value passes it; ranges pass in any case."""
+    """Whether a test has the kind, element and place of the key, and its value passes it; ranges always pass."""
     rows, value = table.rows, key.value
     return (
         test < table.size
@@ -221,9 +221,9 @@ def is_passed(test, key, table):
 
 @rare
 def find_test(key, table):
-    """The test that a value passes, or -1; for ranges, one of their group.
+    """The test that a value passes, or -1; for ranges, one test of their group.
 
-    Another thread may put later tests into the slots meanwhile.
+    Another thread may insert later tests into the slots meanwhile.
     """
     mixed = hash_test(key.hashed, key.element, key.place, key.kind)
     return probe(table.slots, mixed, is_passed, key, table)[0]
@@ -231,7 +231,7 @@ def find_test(key, table):
 
 @rare
 def resolve(value, holder, place, asked, row, table, cache):
-    """Find the tests that a value passes, for `row` of what is remembered."""
+    """Find the tests that a value passes, and write them to `row` of the cache."""
     passed = cache.rows
     for kind in range(KINDS):
         passed[row, V_TESTS + kind] = NO_TEST
@@ -261,7 +261,7 @@ def resolve(value, holder, place, asked, row, table, cache):
 
 @part
 def remembered(value, holder, place, asked, table, cache):
-    """The row of the cache that has the tests which a value passes: short values are looked up once and remembered."""
+    """The row of the cache with the tests that a value passes: short values are looked up once and cached."""
     rows, length = cache.rows, value.length
     row = np.int64(VALUES)
     text = np.uint64(0)

@@ -12,10 +12,10 @@ through a choice as a whole:
                                                        │ {1}
                                                        ▼ no
 
-So each test sees only the elements that it can still decide, and nested elements share one search for a text.
+Each test therefore sees only the elements that it can still decide, and nested elements share one search for a text.
 
-Invariant: a test has a larger number than the tests that it names. Tests are therefore taken from the largest number
-down, and each gets all its elements at once.
+Invariant: a test has a larger number than the tests that it names. Tests are therefore processed from the largest
+number down, and each receives all its elements at once.
 Cost: that of each test on the elements that reach it.
 """
 
@@ -60,17 +60,17 @@ from .value_condition_kernels import (
     put_bit,
 )
 
-# Before a text has been looked for: no text node comes after this one.
+# No search for the text yet: no text node comes after this one.
 NOWHERE = np.int64(1 << 62)
-# Bytes that a look at an element counts for, besides the text that is searched.
+# The bytes counted per visited element, in addition to the searched text.
 LOOK = 16
 
 
 @rare
 def narrowed(row, of, enough, document, values, conditions, scratch):
-    """The elements of a set that pass a condition which is tried on them one by one: SELF or FIRST.
+    """The elements of a set that pass a condition which is evaluated per element: SELF or FIRST.
 
-    With `enough`, the first of them alone.
+    With `enough`, only the first of them.
     """
     sets, room, texts, content = scratch.sets, scratch.room, values.texts, values.content
     state, bits = sets.state, sets.bits
@@ -115,7 +115,7 @@ def narrowed(row, of, enough, document, values, conditions, scratch):
 
 @rare
 def tried(row, of, document, values, conditions, scratch):
-    """The elements of a set that pass one test of a choice, remembered as operations on sets are."""
+    """The elements of a set that pass one test of a choice, cached like set operations."""
     rows, parts, sets, results = conditions.rows, conditions.parts, scratch.sets, scratch.results
     at = rows[row, C_PARTS]
     if rows[row, C_PARTS_END] > at + X_CONDITION:
@@ -138,7 +138,7 @@ def tried(row, of, document, values, conditions, scratch):
 def chosen(row, of, enough, base, document, values, conditions, scratch):
     """The elements of a set that pass a CHOICE; with `enough`, some of them, if there are any.
 
-    `scratch.pending` is free from `base` on: it gets tests, and the elements at them.
+    `scratch.pending` is free from `base` on: it receives tests, and the elements at them.
     """
     rows, parts, pending = conditions.rows, conditions.parts, scratch.pending
     sets, results, occurrences = scratch.sets, scratch.results, scratch.occurrences
@@ -189,9 +189,9 @@ def chosen(row, of, enough, base, document, values, conditions, scratch):
 
 @rare
 def passing(row, of, enough, base, document, values, conditions, scratch):
-    """The elements of a set that pass a condition which is tried on them: SELF, FIRST or CHOICE.
+    """The elements of a set that pass a condition which is evaluated per element: SELF, FIRST or CHOICE.
 
-    With `enough`, it is enough to find some of them.
+    With `enough`, some of them suffice.
     """
     if conditions.rows[row, C_KIND] == CHOICE:
         return chosen(row, of, enough, base, document, values, conditions, scratch)

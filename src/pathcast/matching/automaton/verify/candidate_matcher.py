@@ -1,12 +1,12 @@
-"""The trees that match a document: candidates, and which of them hold.
+"""The trees that match a document: finds candidates, and verifies them.
 
-A pattern that one element decides is found by the states of elements and the tests that they pass
-(`state_value_join.py`), a twig by the states alone (`twig_join.py`). Any other one waits behind its gate and for its
-value (`access_predicates.py`); what becomes a candidate is tried on the element arrays (`candidate_verifier.py`), and
-so are all patterns on documents that have no states.
+The states of elements and the tests that they pass find a pattern that one element decides (`state_value_join.py`);
+the states alone find a twig (`twig_join.py`). Any other pattern waits behind its gate for its access predicate
+(`access_predicates.py`); candidates are verified on the element arrays (`candidate_verifier.py`). For documents without
+states, all patterns are.
 
-Invariant: a matcher shows the patterns that its store had when it was made (`tree_store.py`).
-Cost: the look-ups of a document's values and states, and what its candidates take.
+Invariant: a matcher shows the patterns that its store had when the matcher was created (`tree_store.py`).
+Cost: the look-ups of a document's values and states, and the verification of its candidates.
 """
 
 from dataclasses import dataclass
@@ -36,12 +36,12 @@ class GatedTrees(NamedTuple):
 
     @property
     def patterns(self) -> int:
-        """How many patterns have a gate."""
+        """The number of patterns with a gate."""
         return len(self.access.gate_of)
 
 
 class Matched(NamedTuple):
-    """Entries of the documents of a batch; how many patterns were candidates for them, and how many matched."""
+    """Entries of the documents of a batch; the number of candidates, and how many of them matched."""
 
     offsets: Offsets
     entries: Entries
@@ -62,7 +62,7 @@ class CandidateMatcher:
 
     @property
     def needs_states(self) -> bool:
-        """Whether patterns are found by the states of elements."""
+        """Whether finding patterns needs the states of elements."""
         return len(self.gated.joins) > 0 or len(self.gated.twigs) > 0
 
     def add_matches(
@@ -74,9 +74,9 @@ class CandidateMatcher:
         entries: Entries,
         entry_count: int,
     ) -> Matched:
-        """A batch's entries and those of the patterns that match besides.
+        """A batch's entries, merged with those of the trees that match.
 
-        `names` has the table's number of each name of the batch, `entry_count` is more than all of the batch's entries.
+        `names` has the table's number of each name of the batch, `entry_count` is larger than all entries of the batch.
         """
         states, of, largest = opened.states, opened.of, batch.largest()
         count = max(self.entries, entry_count)

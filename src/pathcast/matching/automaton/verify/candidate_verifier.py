@@ -1,13 +1,13 @@
 """The verifier: which of a document's candidates really match.
 
-A pattern is its longest path, step by step (`programs`), and the conditions that stand at its steps
-(`condition_table.py`), which all patterns share; a kernel evaluates it (`candidate_verifier_kernels.py`). Patterns that
-are hardly ever candidates, since joins decide them, have no programs before a document needs them (`add_later`); these
-are then kept in a verifier of its own.
+A pattern is its longest path, step by step (`programs`), and the conditions at its steps (`condition_table.py`), which
+all patterns share; a kernel evaluates it (`candidate_verifier_kernels.py`). Patterns that joins decide are hardly ever
+candidates: their programs are built only when a document needs them (`add_later`), and are kept in a verifier of their
+own.
 
-Invariant: answers depend on the document and the pattern alone; candidates only decide what is looked at.
-Cost: at 100,000 patterns some 0.1 to 0.2 µs a candidate with one or two values or up to three nested paths, most of it
-waiting for memory.
+Invariant: results depend on the document and the pattern alone; candidates only determine what is evaluated.
+Cost: at 100,000 patterns some 0.1 to 0.2 µs per candidate with one or two values or up to three nested paths, most of
+it waiting for memory.
 """
 
 import threading
@@ -57,14 +57,14 @@ from .value_condition_kernels import (
 
 _CONDITIONS = "conditions_"
 _NONE = np.zeros(0, dtype=np.int32)
-# In the place of the number of a pattern whose program was not needed yet.
+# In place of the number of a pattern whose program was not needed yet.
 _UNMADE = -1
-# Operations on sets of elements that are remembered.
+# The number of set operations that are cached.
 _RESULTS = 1 << 12
 
 
 class _Scratch(threading.local):
-    """Buffers of a verification; one set a thread."""
+    """Buffers of a verification; one set per thread."""
 
     def __init__(self, tuning: Tuning) -> None:
         self._tuning = tuning
@@ -84,7 +84,7 @@ class _Scratch(threading.local):
         )
 
     def fit(self, programs: "Patterns", width: int, names: int, rows: int, text: int) -> VerifyScratch:
-        """Buffers with enough room; stamps are kept or begin again with room that is all unstamped."""
+        """Buffers with enough room; stamps are kept, or restart with unstamped buffers."""
         buffers, tuning = self.buffers, self._tuning
         sets, occurrences, memo, room = buffers.sets, buffers.occurrences, buffers.memo, buffers.room
         if sets.state[T_STAMP] > tuning.last_stamp:
@@ -119,7 +119,7 @@ class _Scratch(threading.local):
         return self.buffers
 
     def enlarge(self) -> VerifyScratch:
-        """More room for sets, and for conditions inside each other."""
+        """More room for sets, and for nested conditions."""
         sets, pending = self.buffers.sets, self.buffers.pending
         sets = sets._replace(
             bits=np.zeros(2 * len(sets.bits), dtype=np.uint64), slots=np.zeros(2 * len(sets.slots), dtype=np.int64)
@@ -147,7 +147,7 @@ def _memo(rows: int) -> ValueMemo:
 
 
 class Patterns(NamedTuple):
-    """Patterns as the kernel takes them: of each its steps, of which one has at most `levels`, and its entry."""
+    """Patterns as the kernel reads them: the steps of each, at most `levels` per pattern, and its entry."""
 
     conditions: ConditionTable
     programs: Programs
@@ -156,7 +156,7 @@ class Patterns(NamedTuple):
 
 
 class Verifier:
-    """Tree patterns of a table, numbered as they come."""
+    """Tree patterns of a table, numbered in order of arrival."""
 
     def __init__(self, table: PatternTable, entries: Iterable[int] = ()) -> None:
         self.table = table
@@ -166,7 +166,7 @@ class Verifier:
         self._costs = Growing(np.int64, width=COSTS)
         self._levels = 0
         self._is_later = Growing(np.bool_)
-        self._later: Verifier | None = None  # of the patterns whose programs were made later:
+        self._later: Verifier | None = None  # for the patterns whose programs are built on demand:
         self._later_numbers = _NONE
         self._lock = threading.Lock()
         self._scratch = _Scratch(table.tuning)
@@ -177,7 +177,7 @@ class Verifier:
         return self._entries.size
 
     def add(self, entry: int) -> None:
-        """Take up the pattern of an entry."""
+        """Add the pattern of an entry."""
         program = self._conditions.add(self.table.trees[entry])
         self._programs.extend(np.array(program, dtype=np.int32))
         self._begin.append(self._programs.size)
@@ -186,7 +186,7 @@ class Verifier:
         self._levels = max(self._levels, len(program) // P_COLUMNS)
 
     def add_later(self, entries: list[int]) -> None:
-        """Take up the patterns of entries; their programs are made when they are needed."""
+        """Add the patterns of entries; their programs are built on demand."""
         self._begin.extend(np.full(len(entries), self._programs.size, dtype=np.int64))
         self._entries.extend(np.array(entries, dtype=np.int32))
         self._is_later.extend(np.ones(len(entries), dtype=np.bool_))
@@ -194,7 +194,7 @@ class Verifier:
     # As arrays: on disk, and from other processes.
 
     def saved(self) -> dict[str, AnyArray]:
-        """The patterns as arrays; `restore` takes them back, `merge` takes them over."""
+        """The patterns as arrays; `restore` reads them, `merge` merges them."""
         return {
             "entries": self._entries.view,
             "programs": self._programs.view,
@@ -205,7 +205,7 @@ class Verifier:
 
     @classmethod
     def restore(cls, table: PatternTable, arrays: dict[str, AnyArray]) -> "Verifier":
-        """The verifier that `arrays` was taken of, on the same memory until it changes."""
+        """The verifier that was saved as `arrays`, on the same memory until it changes."""
         verifier = cls(table)
         verifier._conditions = Conditions.restore(table.names, part_of(arrays, _CONDITIONS))
         verifier._entries, verifier._programs = Growing.over(arrays["entries"]), Growing.over(arrays["programs"])
@@ -214,7 +214,7 @@ class Verifier:
         return verifier
 
     def merge(self, arrays: dict[str, AnyArray], chosen: Int64s, entries: Int32s, names: Int32s) -> None:
-        """Take over some patterns of another verifier; they have these entries here, and its names are `names` here."""
+        """Merge some patterns of another verifier, with these entries in ours; `names` translates its names."""
         begin, theirs = gathered(arrays["begin"], arrays["programs"], chosen)
         conditions = self._conditions.merge(part_of(arrays, _CONDITIONS), names, steps_in(theirs))
         self._begin.extend(begin[1:] + self._programs.size)
@@ -229,7 +229,7 @@ class Verifier:
         return self._entries.view
 
     def programs(self) -> Patterns:
-        """The patterns as of now, for `verify`; what earlier ones show stays as it is."""
+        """The patterns as of now, for `verify`; earlier results stay valid."""
         conditions = self._conditions.arrays()
         if self._costs.size < len(self):
             self._costs.extend(np.zeros((len(self) - self._costs.size, COSTS), dtype=np.int64))
@@ -237,7 +237,7 @@ class Verifier:
         return Patterns(conditions, programs, self._entries.room, self._levels)
 
     def costs(self) -> Costs:
-        """What the patterns that were tried have cost so far."""
+        """The cost so far of the patterns that were verified."""
         found, later = self._costs.view, self._later
         tried = np.flatnonzero(found[:, TRIES])
         own = Costs(self._entries.view[tried], found[tried, TRIES], found[tried, BYTES])
@@ -253,7 +253,7 @@ class Verifier:
     ) -> Bools:
         """Which candidates (numbers of patterns; those of document `i` are `offsets[i] : offsets[i + 1]`) match.
 
-        `programs` is given where patterns may be added at the same time, `translation` where it is known.
+        Pass `programs` if patterns may be added at the same time, and `translation` if it is known.
         """
         answers = np.zeros(len(candidates), dtype=np.bool_)
         if not len(candidates):
@@ -269,7 +269,7 @@ class Verifier:
         return answers
 
     def _verify_later(self, batch: DocumentBatch, offsets: Int64s, candidates: Int32s, translation: Int32s) -> Bools:
-        """As `verify`, for patterns whose programs are made now, unless they have been."""
+        """As `verify`, for patterns whose programs are built on demand."""
         with self._lock:
             if self._later is None:
                 self._later = Verifier(self.table)
@@ -308,14 +308,14 @@ class Verifier:
 
 
 def steps_in(programs: Int32s) -> Int32s:
-    """The conditions that are the steps of programs; what these ask stands among their parts."""
+    """The conditions that are the steps of programs; their parts include what the steps demand."""
     steps = programs.reshape(-1, P_COLUMNS)[:, P_STEP]
-    # Steps that ask several conditions have numbers of their own, below zero, for all but the last.
+    # Steps with several conditions have negative numbers for all but the last.
     return np.where(steps < 0, (NOTHING - 1 - steps) // MOST_ASKS, steps)
 
 
 def renumbered(programs: Int32s, conditions: Int32s, names: Int32s) -> Int32s:
-    """Programs of another verifier, whose conditions and names have these numbers here."""
+    """Programs of another verifier, with its conditions and names translated."""
     found = programs.reshape(-1, P_COLUMNS).copy()
     steps, named, asks = (found[:, column] for column in (P_STEP, P_NAME, P_ASKS))
     several, k = steps < 0, (NOTHING - 1 - steps) % MOST_ASKS
@@ -329,5 +329,5 @@ def renumbered(programs: Int32s, conditions: Int32s, names: Int32s) -> Int32s:
 
 
 def _longest(begin: AnyArray) -> int:
-    """How many steps the longest of some programs has."""
+    """The number of steps of the longest program."""
     return int(np.diff(begin).max(initial=0)) // P_COLUMNS

@@ -2,12 +2,12 @@
 """Verification: which candidates match a document, by the longest path of each, from the root downwards.
 
     a step /x[…]     the elements x whose parent is in the set of the step before (//: some ancestor) and at which
-                     all its parts hold; when there are none, the pattern is settled
+                     all its parts hold; if there are none, the pattern does not match
 
-Paths that begin alike share their steps, which makes them a tree. Candidates come in the order of that tree, so that
-one step and its set for each level is all that has to be remembered: a candidate begins where it leaves the one before.
-In any other order answers are the same, and more is looked up. A pattern's steps lie side by side (`Programs`): what a
-candidate costs is mostly waiting for memory.
+Paths with common prefixes share their steps, which form a tree. Candidates come in the order of that tree, so that one
+step and its set per level is all that has to be kept: a candidate starts where it departs from the previous one. In any
+other order the results are the same, with more look-ups. A pattern's steps are contiguous (`Programs`): a candidate
+mostly costs waiting for memory.
 
 A condition is the set of elements at which it holds, from its parts upwards:
 
@@ -18,10 +18,10 @@ A condition is the set of elements at which it holds, from its parts upwards:
     a test on .      value by value, only for elements that passed everything else (`boolean_test_kernels.py`); first
                      nodes of paths as well, and `and`, `or` and `not` with such tests among them
 
-Sets have numbers, and operations on them are remembered (`element_set_kernels.py`). When there is no room for more
-sets, all is forgotten and worked out anew as it is needed.
+Sets have numbers, and operations on them are cached (`element_set_kernels.py`). When there is no room for more sets,
+all are dropped and computed again on demand.
 
-Invariant: what a level remembers is right for the document, whatever the levels above it have come to remember since.
+Invariant: the set of a level is right for the document, whatever has been stored in the levels above since.
 """
 
 from typing import NamedTuple
@@ -89,24 +89,24 @@ from .value_condition_kernels import (
     value_passes,
 )
 
-# A step in `Programs.steps`: its number, its name and axis (2 · name, + 1 for //), and what it asks: NOTHING, a
-# condition, or (below NOTHING: NOTHING - 1 - condition) one that is tried on elements one by one. A step that asks
-# several has as many places, the later ones with SAME for their name, all but the last with numbers below NOTHING.
+# A step in `Programs.steps`: its number, its name and axis (2 · name, + 1 for //), and what it demands: NOTHING, a
+# condition, or (below NOTHING: NOTHING - 1 - condition) one that is evaluated per element. A step with several
+# conditions has as many places, the later ones with SAME as name, all but the last with numbers below NOTHING.
 P_STEP, P_NAME, P_ASKS, P_COLUMNS = range(4)
 NOTHING = -1
 SAME = -(1 << 30)
 MOST_ASKS = 16
-# How many candidates ahead their programs are fetched, what these ask, and the first part of that.
+# How many candidates ahead to prefetch programs, their conditions, and the first part of these.
 FAR, NEAR, NEXT = 16, 8, 4
-# Columns of what a level remembers: its step and the set of its elements.
+# Columns of a level: its step and the set of its elements.
 M_STEP, M_SET, M_COLUMNS = range(3)
 NO_STEP = -1
-# Columns of what patterns have cost: how often they were tried, and how many bytes of values were looked at.
+# Columns of the cost of patterns: how often they were tried, and how many bytes of values were read.
 TRIES, BYTES, COSTS = range(3)
 
 
 class Programs(NamedTuple):
-    """The steps of patterns, `begins[p] : begins[p + 1]` those of pattern `p`, and what each pattern has cost."""
+    """The steps of patterns, `begins[p] : begins[p + 1]` those of pattern `p`, and the cost of each pattern."""
 
     steps: Int32s
     begins: Int64s
@@ -114,7 +114,7 @@ class Programs(NamedTuple):
 
 
 class Candidates(NamedTuple):
-    """For each document the patterns to try on it, `offsets[i] : offsets[i + 1]`; and which of them match."""
+    """The candidates of each document, `offsets[i] : offsets[i + 1]`; and which of them match."""
 
     offsets: Int64s
     patterns: Int32s
@@ -124,7 +124,7 @@ class Candidates(NamedTuple):
 class VerifyScratch(NamedTuple):
     """The buffers of a verification.
 
-    `known` is what is known of conditions, `levels` what a level remembers, `pending` what a condition waits for.
+    `known` has the known sets of conditions, `levels` the step and set per level, `pending` the open conditions.
     """
 
     sets: ElementSets
@@ -139,7 +139,7 @@ class VerifyScratch(NamedTuple):
 
 @rare
 def value_set(row, kind, document, values, conditions, scratch):
-    """The elements at which a condition on values holds, of those of the whole document."""
+    """The elements of the whole document at which a condition on values holds."""
     deep = kind >= DEEP
     kind &= DEEP - 1
     first, width, stamp = document.first, document.width, document.stamp
@@ -175,7 +175,7 @@ def value_set(row, kind, document, values, conditions, scratch):
 
 @part
 def settle(asked, document, values, conditions, scratch):
-    """Work out a condition, after those that it is made of; without room for that, `state` says so."""
+    """Compute a condition, after its parts; if there is no room, `state` reports it."""
     rows, parts = conditions.rows, conditions.parts
     sets, results, occurrences = scratch.sets, scratch.results, scratch.occurrences
     known, pending = scratch.known, scratch.pending
@@ -203,7 +203,7 @@ def settle(asked, document, values, conditions, scratch):
             of = np.int64(rows[row, C_PART])
             at = rows[of, C_KIND]
         if kind == ROOT and at & (DEEP - 1) != ELEMENT:
-            # An attribute or text node: somewhere, as the document itself has none.
+            # An attribute or text node: anywhere, as the document node itself has none.
             if at >= DEEP and known[of, K_SET] != EMPTY:
                 found = np.int64(ALL)
         elif kind == ELEMENT or kind == ROOT or kind == ALL_OF or kind == PATH_ELEMENT:
@@ -236,7 +236,7 @@ def settle(asked, document, values, conditions, scratch):
 
 @part
 def fetch_ahead(candidate, end, patterns, programs, known, rows, epoch):
-    """What the candidates to come will need is fetched while this one is looked at."""
+    """Prefetch what the next candidates will need."""
     steps, begins = programs.steps, programs.begins
     if candidate + FAR < end:
         at = begins[patterns[candidate + FAR]]
@@ -259,14 +259,14 @@ def fetch_ahead(candidate, end, patterns, programs, known, rows, epoch):
 
 @part
 def forget_levels(levels):
-    """Let no level remember a step."""
+    """Clear the steps of all levels."""
     for k in range(len(levels)):
         levels[k, M_STEP] = NO_STEP
 
 
 @part
 def asked_of(asked, of, enough, document, values, conditions, scratch):
-    """The elements of a set at which holds what a step asks; EMPTY without room for that, which `state` says.
+    """The elements of a set that satisfy what a step demands; EMPTY if there is no room, which `state` reports.
 
     With `enough`, some of those elements, if there are any.
     """
@@ -295,7 +295,7 @@ def verify(
 ) -> int:
     """For each document and candidate from `start` on, whether it matches; and what it cost.
 
-    The first candidate that takes more sets, or deeper conditions, than there is room for; or how many there are.
+    Returns the first candidate that needs more sets, or deeper conditions, than there is room for; or their number.
     """
     sets, levels = scratch.sets, scratch.levels
     state, steps, costs = sets.state, programs.steps, programs.costs
@@ -329,7 +329,7 @@ def verify(
                     axis = np.int64(BELOW if name & 1 else CHILD)
                     of = made(axis, of, name >> 1, document, sets, scratch.results, scratch.occurrences)
                 at += P_COLUMNS
-                # Of the last step one element will do; but only a set without any is then complete.
+                # For the last step one element suffices; but then only an empty set is complete.
                 enough = at == last and asked < NOTHING
                 if of != EMPTY and asked != NOTHING:
                     of = asked_of(asked, of, enough, document, values, conditions, scratch)
@@ -337,7 +337,7 @@ def verify(
                 levels[level, M_SET] = of
                 level += 1
             if state[T_FULL]:
-                # Once more, with nothing remembered; if that was so already, somebody has to make room.
+                # Retry with nothing cached; if nothing was cached already, the caller has to make room.
                 if alone:
                     return int(candidate)
                 begin_epoch(sets, width, count)

@@ -1,22 +1,22 @@
-"""Conditions: all tree patterns as one table of distinct conditions, each evaluated at most once a document.
+"""Conditions: all tree patterns as one table of distinct conditions, each evaluated at most once per document.
 
-A condition stands once, whoever asks for it: patterns with equal branches share them, and a condition's number is
-larger than those of its parts. A pattern is the list of the steps of its longest path, each a condition of its own,
-with what the kernel needs of them beside (`candidate_verifier_kernels.py`).
+Each distinct condition is stored once: patterns with equal branches share it, and a condition's number is larger than
+those of its parts. A pattern is the list of the steps of its longest path, each a condition of its own, together with
+the data that the kernel needs (`candidate_verifier_kernels.py`).
 
-Conditions that came as arrays, from a snapshot or from another process (`restore`, `merge`), are found by their content
-(`condition_interning_kernels.py`), the others by the parts of patterns that they were made from.
+Conditions loaded as arrays, from a snapshot or from another process (`restore`, `merge`), are found by content
+(`condition_interning_kernels.py`), the others by the parts of patterns that they were built from.
 
-`and`, `or` and `not` of tests of one value (of an attribute, a text node or an element) are a *choice*: a test that
-names the next test if it is passed, and the next if not. Conditions with a known set may stand among them.
+`and`, `or` and `not` of tests of one value (of an attribute, a text node or an element) form a *choice*: a test that
+names the next test for pass and for fail. Conditions with a known set may be among them.
 
-    @a[. = 'x' or not(. > 5)]     . = 'x'  passed: yes, else: . > 5
-                                  . > 5    passed: no, else: yes
+        @a[. = 'x' or not(. > 5)]     . = 'x'  pass: yes, fail: . > 5
+                                      . > 5    pass: no, fail: yes
 
-So a value is compared until its fate is known, and a choice has as many rows as tests.
+A value is therefore compared until the result is known, and a choice has as many rows as tests.
 
-Invariant: whatever grows with the patterns is an array, or a dictionary of objects that the garbage collector does not
-track.
+Invariant: all data that grows with the patterns is in arrays, or in dictionaries of objects that the garbage collector
+does not track.
 """
 
 import itertools
@@ -100,7 +100,7 @@ _TEXT_TESTS = {"=": EQUAL_TEXT, "!=": DIFFERENT_TEXT, "contains": CONTAINS, "sta
 
 
 class _Pending:
-    """Conditions that were added one by one, laid out as `ConditionTable` has them."""
+    """Conditions that were added one by one, laid out as in `ConditionTable`."""
 
     __slots__ = ("hashes", "limits", "literals", "parts", "rows")
 
@@ -120,16 +120,16 @@ class _Pending:
 
 
 class Conditions:
-    """The table, growing; `arrays` has what there is of it by now, for the kernel."""
+    """The growing table; `arrays` is its current state, for the kernel."""
 
     def __init__(self, names: Names) -> None:
         self.names = names
         self._numbers: dict[Condition, int] = {}
         self._paths: dict[Node, int] = {}
         self._steps: dict[bytes, int] = {}
-        self._first = 0  # conditions before it came as arrays
+        self._first = 0  # the conditions before it were loaded as arrays
         self._kinds = array("i")  # of the others
-        self._pending = _Pending()  # conditions that the columns below lack
+        self._pending = _Pending()  # conditions that are not yet in the columns below
         self._rows = Growing(np.int32, width=C_COLUMNS)
         self._limits, self._literals, self._parts = Growing(np.float64), Growing(np.uint8), Growing(np.int32)
         self._hashes = Growing(np.uint64)
@@ -150,7 +150,7 @@ class Conditions:
         assert root is not None
         if not root.is_element:
             if root.axis == "/":
-                return []  # the document has no attributes and no text
+                return []  # the document node has no attributes and no text
             root = Node("//", WILDCARD, (Node("/", root.test, root.conditions),))
         program: list[int] = []
         step = -1
@@ -169,11 +169,11 @@ class Conditions:
         return program
 
     def number(self, condition: Condition) -> int:
-        """The number of a condition, as a part of an element."""
+        """The number of a condition that is a part of an element."""
         return self._condition(condition)
 
     def _step(self, node: Node, name: int, before: int, parts: tuple[int, ...]) -> int:
-        """The number of a step of a pattern's longest path, after another one."""
+        """The number of a step of a pattern's longest path, given the previous step."""
         key = array("i", (before, name, *parts)).tobytes()
         known = self._steps.get(key)
         if known is None:
@@ -212,7 +212,7 @@ class Conditions:
                 return self._row(NOT, 0, (self._condition(condition.condition),))
 
     def _path_step(self, step: Node) -> int:
-        """The number of a step of a path whose first node is looked for."""
+        """The number of a step of a path in a `First` condition."""
         known = self._paths.get(step)
         if known is None:
             if step.is_element:
@@ -223,7 +223,7 @@ class Conditions:
         return known
 
     def _tests_of(self, node: Node) -> tuple[int, ...]:
-        """The tests of an attribute or text node, choices last, and what these ask about the document."""
+        """The tests of an attribute or text node, choices last, and the document conditions that these need."""
         tests = [part for part in node.conditions if isinstance(part, Compare | StringTest)]
         asked: dict[int, None] = {}
         choices = [
@@ -234,9 +234,9 @@ class Conditions:
         return (*self._all(tuple(tests)), *choices, *asked)
 
     def _choice(self, condition: Condition, passed: int, failed: int, asked: dict[int, None]) -> int:
-        """Where to begin to find out whether a value passes a condition; `passed`, `failed`: where that leads.
+        """The first test that decides whether a value passes a condition; `passed`, `failed`: where each result leads.
 
-        `asked` gets the conditions whose sets are asked for; what takes long is tried last.
+        `asked` receives the conditions whose sets are needed; expensive tests come last.
         """
         match condition:
             case Compare() | StringTest():
@@ -251,13 +251,13 @@ class Conditions:
                 for part in sorted(condition.conditions, key=_price, reverse=True):
                     failed = self._choice(part, passed, failed, asked)
                 return failed
-            case _:  # below an attribute or text node nothing lies: there, it is one of the document
+            case _:  # an attribute or text node has no children: there, this is a condition on the document
                 number = self._condition(condition)
                 asked[number] = None
                 return self._row(SELF, 0, (passed, failed, number))
 
     def _all(self, conditions: tuple[Condition, ...]) -> tuple[int, ...]:
-        """The numbers of conditions, those last that are tried on elements: others may leave none."""
+        """The numbers of conditions, with those evaluated per element last: the others may leave no elements."""
         numbers = [self._condition(condition) for condition in conditions]
         if len(numbers) > 1:
             numbers.sort(key=lambda number: self.kind(number) in _TRIED)
@@ -287,7 +287,7 @@ class Conditions:
         literal: str = "",
         before: int | None = None,
     ) -> int:
-        """The number of the condition that says this; `before`: of a step, the one before it."""
+        """The number of the condition with this content; `before`: the previous step of a step."""
         text = literal.encode()
         if self._first and all(part < self._first for part in parts):
             known = self._find(kind, test, parts, limit, text, before)
@@ -305,7 +305,7 @@ class Conditions:
         return len(self) - 1
 
     def arrays(self) -> ConditionTable:
-        """The table as of now; what earlier ones show stays as it is."""
+        """The table as of now; earlier results stay valid."""
         if self._pending.rows:
             for column, values in zip(self._columns, self._pending.columns(), strict=True):
                 column.extend(values)
@@ -323,13 +323,13 @@ class Conditions:
     # As arrays: on disk, and from other processes.
 
     def saved(self) -> dict[str, AnyArray]:
-        """The table as arrays; `restore` takes them back, `merge` takes them over."""
+        """The table as arrays; `restore` reads them, `merge` merges them."""
         self.arrays()
         return dict(zip(ConditionTable._fields, (column.view for column in self._columns), strict=True))
 
     @classmethod
     def restore(cls, names: Names, arrays: dict[str, AnyArray]) -> "Conditions":
-        """The table that `arrays` was taken of, on the same memory until it changes."""
+        """The table that was saved as `arrays`, on the same memory until it changes."""
         table = cls(names)
         table._rows, table._limits, table._hashes, table._literals, table._parts = (
             Growing.over(arrays[name]) for name in ConditionTable._fields
@@ -344,7 +344,7 @@ class Conditions:
         names: Int32s,
         wanted: Int32s | None = None,
     ) -> Int32s:
-        """Take over another table, whose names are `names` here; the number that each of its conditions has here.
+        """Merge another table, with names translated by `names`; return the number in ours of each of its conditions.
 
         `wanted`: only these and their parts.
         """
@@ -369,7 +369,7 @@ class Conditions:
         return moved
 
     def _find(self, kind: int, test: int, parts: tuple[int, ...], limit: float, text: bytes, before: int | None) -> int:
-        """The condition that says this among those that came as arrays, or -1."""
+        """The number of an equal condition among those loaded as arrays, or -1."""
         self._index(0)
         bits = np.float64(limit).view(np.uint64)
         its_parts, literal = np.array(parts, dtype=np.int32), np.frombuffer(text, dtype=np.uint8)
@@ -377,11 +377,11 @@ class Conditions:
         return find_condition(kind, test, bits, step, literal, its_parts, self._rooms(), self._slots)
 
     def _rooms(self) -> ConditionArrays:
-        """The table with all its room, as conditions are looked for in it."""
+        """The table with all its capacity, for searches."""
         return _with_bits(ConditionTable(*(column.room for column in self._columns)))
 
     def _index(self, more: int) -> None:
-        """Let all that came as arrays be found by content, and make room for more."""
+        """Index all conditions loaded as arrays by content, and make room for more."""
         count = self._first
         if 2 * (count + more) > len(self._slots) or not self._indexed:
             size = max(len(self._slots), 1 << (2 * (count + more)).bit_length())
@@ -392,13 +392,13 @@ class Conditions:
 
 
 def _with_bits(table: ConditionTable) -> ConditionArrays:
-    """A table as conditions are looked for in it, by the bits of their limits."""
+    """A table for searches by the bits of limits."""
     rows, limits, hashes, literals, parts = table
     return ConditionArrays(rows, limits.view(np.uint64), hashes, literals, parts)
 
 
 def _tests_the_element(condition: Condition) -> bool:
-    """Whether the value of the element at which a condition stands, or a first node below it, is asked about."""
+    """Whether a condition tests the value of its own element, or of a first node below it."""
     match condition:
         case Compare() | StringTest():
             return True
@@ -413,7 +413,7 @@ def _tests_the_element(condition: Condition) -> bool:
 
 
 def _price(condition: Condition) -> int:
-    """What it takes to try a condition, beside others: a known set, a comparison, a search, a path to look for."""
+    """The relative cost of a condition: a known set, a comparison, a search, a path to look for."""
     match condition:
         case Compare():
             return 1

@@ -1,17 +1,16 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
-"""Sets of elements of one document, each with a number: equal sets are one, and what is made of them is remembered.
+"""Sets of elements of one document, each with a number: equal sets are stored once, and operations are cached.
 
     child(S, a)    the elements a with a parent in S         up(S)         the parents of S
     below(S, a)    the elements a below one of S             all_up(S)     the ancestors of S
     both(S, T)     the elements of S and T                   either(S, T)  the elements of S or T
                                                              without(S, T) the elements of S that are not in T
 
-Documents have few different sets that patterns ask for: a hundred or two, where thousands of steps and conditions are
-asked. So nearly every operation is one look-up by its number and its operands.
+Patterns need few distinct sets per document: a hundred or two, for thousands of steps and conditions. Nearly every
+operation is therefore one look-up by its number and its operands.
 
-A table of what is remembered is overwritten where two results meet in one place. `state` has an epoch: sets, results
-and what is known of conditions count for one, and a new one begins with each document and when there is no room for
-sets any more.
+A cached result is overwritten by another result with the same slot. `state` has an epoch: sets, results and known
+conditions are valid for one epoch, and a new one starts with each document and when there is no more room for sets.
 """
 
 from typing import NamedTuple
@@ -38,20 +37,20 @@ from .value_condition_kernels import (
     put_bit,
 )
 
-# TRIED: the elements of a set that pass a test, which is given in the place of a second set
+# TRIED: the elements of a set that pass a test, which is given in place of a second set
 # (`boolean_test_kernels.py`).
 CHILD, BELOW, UP, ALL_UP, BOTH, EITHER, WITHOUT, TRIED = range(8)
 OPERATIONS = 8
-# `state`: the last stamp, the epoch, how many sets there are and can be, whether one more was wanted, and how many
-# bytes of values were looked at, about.
+# `state`: the last stamp, the epoch, the number of sets and its bound, whether one more was needed, and about how many
+# bytes of values were read.
 T_STAMP, T_EPOCH, T_SETS, T_CAPACITY, T_FULL, T_WORK, T_COUNTS = range(7)
 
 
 class ElementSets(NamedTuple):
     """Sets of elements: their bits one after the other, and a hash table of them.
 
-    A slot is an epoch and the number of a set. Results of operations on sets lie beside: a row is an operation with its
-    operands, and an epoch with the set.
+    A slot is an epoch and the number of a set. The results of operations on sets are stored beside: a row is an
+    operation with its operands, and an epoch with the set.
     """
 
     state: Writable[Int64s]
@@ -61,9 +60,9 @@ class ElementSets(NamedTuple):
 
 @part
 def interned(sets, width):
-    """The number of the set that lies behind the last one: its own from now on, if there is no equal one.
+    """The number of the set written after the last one: a new number, unless an equal set exists.
 
-    Without room for one more it is EMPTY, and `state` says so: nothing that was made since then counts.
+    Without room for one more, EMPTY is returned and `state` reports it: nothing computed since then counts.
     """
     state, bits, slots = sets.state, sets.bits, sets.slots
     count, epoch = state[T_SETS], state[T_EPOCH]
@@ -95,7 +94,7 @@ def interned(sets, width):
 
 @apart
 def begin_epoch(sets, width, count):
-    """Forget all sets but those that are always there."""
+    """Drop all sets except the permanent ones."""
     state, bits, slots = sets.state, sets.bits, sets.slots
     state[T_STAMP] += 1
     state[T_EPOCH] = state[T_STAMP]
@@ -115,7 +114,7 @@ def begin_epoch(sets, width, count):
 
 @apart
 def worked_out(operation, a, b, document, sets, occurrences):
-    """The set that an operation gives; `b` is a name, or of `both`, `either` and `without` a set."""
+    """Compute the set of an operation; `b` is a name or, for `both`, `either` and `without`, a set."""
     state, bits = sets.state, sets.bits
     heads, stamps, lists = occurrences
     first, width, stamp = document.first, document.width, document.stamp
@@ -175,7 +174,7 @@ def worked_out(operation, a, b, document, sets, occurrences):
                         put_bit(bits, word, begin)
                         begin = np.int64(ends[first + begin] - first)
                     continue
-                # Those below one are all up to its end; what lies below another one already is passed over.
+                # The elements below one are contiguous, up to its end; skip elements that are below an earlier one.
                 begin = np.int64(max(begin, reach))
                 while begin < end:
                     if begin & 63 == 0 and end - begin >= 64:
@@ -190,13 +189,13 @@ def worked_out(operation, a, b, document, sets, occurrences):
 
 @part
 def result_place(key, results):
-    """Where the result of an operation is remembered, until another result takes its place."""
+    """The slot of the cached result of an operation."""
     return first_slot(np.uint64(key) * MIX_A >> np.uint64(40), slot_mask(results))
 
 
 @part
 def made(operation, a, b, document, sets, results, occurrences):
-    """The set that an operation gives, remembered or worked out."""
+    """The set of an operation, cached or computed."""
     state = sets.state
     key = (a << 32 | (b + 1)) * OPERATIONS + operation
     place = result_place(key, results)
@@ -204,7 +203,7 @@ def made(operation, a, b, document, sets, results, occurrences):
         return results[place, 1] & 0xFFFFFFFF
     of = a
     if operation == BELOW and b != ANY_NAME and a != DOCUMENT:
-        # By way of all elements below, which other names ask for, too.
+        # By way of all elements below, a set that other names need, too.
         whole = (a << 32) * OPERATIONS + BELOW
         at = result_place(whole, results)
         if results[at, 0] == whole and results[at, 1] >> 32 == state[T_EPOCH]:

@@ -1,11 +1,11 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
-"""First nodes of paths: a path stands for its first node in document order, and only that one's value is tested.
+"""First nodes of paths: a `First` condition tests only the value of the first node of a path, in document order.
 
-A path's element steps are sets inside the context. Its last step is looked for in document order, in the list of its
+A path's element steps are sets inside the context. The last step is searched in document order, in the list of its
 name, so that the first node inside these sets ends the search.
 
-Cost: the occurrences of the names of a path inside the context. Contexts come in document order, so a search goes on
-where the one before ended.
+Cost: the occurrences of the names of a path inside the context. Contexts come in document order, so a search continues
+where the previous one ended.
 """
 
 import numpy as np
@@ -40,7 +40,7 @@ from .value_condition_kernels import (
 def first_from(which, name, low, stamp, occurrences):
     """The first element (`which` 0) or attribute (1) of a name from element `low` on, or -1.
 
-    Contexts come in document order, so what was found for the last one is where the search goes on.
+    Contexts come in document order, so the search continues from the last result.
     """
     heads, stamps, lists = occurrences
     if stamps[H_FIRST + which, name] != stamp:
@@ -57,7 +57,7 @@ def first_from(which, name, low, stamp, occurrences):
 
 @part
 def is_inside(element, context, own, axis_deep, parents, first, bits, word):
-    """Whether an element lies below one of a set inside `context` (-1: the document); `own`: or is one itself.
+    """Whether an element is below one of a set inside `context` (-1: the document); `own`: or is one itself.
 
     Without `axis_deep`: is a child of one; with `own`: is one.
     """
@@ -78,7 +78,7 @@ def is_inside(element, context, own, axis_deep, parents, first, bits, word):
 def first_passes(row, context, document, values, tests, occurrences, known, bits, room):
     """Whether the first node of the path of condition `row` passes its test; `context` -1 is the document.
 
-    The path's element steps are sets inside the context, in `room.sets` by turns.
+    The path's element steps are sets inside the context, alternating in `room.sets`.
     """
     first, width, stamp = document.first, document.width, document.stamp
     parents, rows, parts, lists = document.parents, tests.rows, tests.parts, occurrences.lists

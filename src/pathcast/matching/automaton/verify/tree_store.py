@@ -1,13 +1,13 @@
-"""The store of trees: all patterns with predicates that an index was made of, as arrays that grow.
+"""The store of trees: all patterns with predicates of an index, as growing arrays.
 
-A pattern that one element decides is kept with its ancestor tests, a twig with its branches, any other one with the
-tests that it demands; all have a program for the verifier and a gate (`path_gates.py`). `layout` gives what it takes to
-put them behind their gates, each waiting for the rarest of its tests; that is the long part, and needs no lock.
+A pattern that one element decides is stored with its ancestor tests, a twig with its branches, any other pattern with
+the tests that it demands; all have a program for the verifier and a gate (`path_gates.py`). `layout` returns the data
+to put them behind their gates, each waiting for the rarest of its tests; that takes longest, and needs no lock.
 
-All of it is arrays: a snapshot has them, and the arrays that another process made can be taken over (`merge`).
+Everything is in arrays: a snapshot stores them, and arrays built by another process can be merged (`merge`).
 
-Invariant: patterns are appended, never changed; a `CandidateMatcher` shows those that there were when it was made.
-Cost: some 60 µs to take up a pattern, 10 µs for one that is joined, 1 µs to take either over.
+Invariant: patterns are appended, never changed; a `CandidateMatcher` shows those that existed when it was created.
+Cost: some 60 µs to add a pattern, 10 µs for one that is joined, 1 µs to merge either.
 """
 
 from collections.abc import Callable
@@ -42,18 +42,18 @@ _DEMANDS, _VERIFIER, _ACCESS, _BOUND, _JOINS = "demands_", "verifier_", "access_
 _TWIGS, _TWIG_ROWS, _CLAUSES = "twigs_", "twig_rows_", "clauses_"
 _NONE = np.zeros(0, dtype=np.int32)
 _ANY: Steps = (0,)
-# So many patterns at a time are put in an order in which those stand together that begin alike; for fewer it would
-# cost more than taking them up.
+# From this many patterns on, patterns with common prefixes are first made adjacent; for fewer, sorting costs more than
+# it saves.
 _MANY = 1_000
-# Up to so many are read and then put into columns: what reading makes of them is gone before the collector promotes it.
+# The most patterns that are read before they go into columns: temporary objects die before the collector promotes them.
 _AT_A_TIME = 1 << 10
-# Fewer than so many at a time are pending for a while, and are verified then: they get their programs at once.
+# Fewer patterns than this are pending for a while, and are then verified: their programs are built at once.
 _SOON = 64
 _NO_TIES: tuple[Tie, ...] = ()
 
 
 class TreeStore:
-    """Patterns with predicates of a table, numbered as they were taken up; one call at a time."""
+    """Patterns with predicates of a table, numbered in the order in which they were added; one call at a time."""
 
     def __init__(self, table: PatternTable) -> None:
         self.table = table
@@ -63,20 +63,20 @@ class TreeStore:
         self._bound = BoundTests(table.names)
         self._twigs = Twigs()
         self._clauses = Clauses()
-        self._laid_twigs: TwigRows | None = None  # with what documents have shown of their branches
+        self._laid_twigs: TwigRows | None = None  # with the counts of their branches
         self._ends = PathNodes()  # the trie node of each pattern's gate
-        self.until = 0  # the first entry that was not looked at yet
+        self.until = 0  # the first entry that has not been examined yet
 
     def __len__(self) -> int:
         return len(self._verifier)
 
     def take_up(self, entries: int) -> None:
-        """Take up all patterns below an entry that were not looked at yet."""
+        """Add all patterns below an entry that have not been examined yet."""
         self.add(self.table.trees.between(self.until, entries))
         self.until = entries
 
     def add(self, entries: list[int]) -> None:
-        """Take up the patterns of these entries."""
+        """Add the patterns of these entries."""
         trees = self.table.trees
         others: dict[int, Pattern] = {}
         for first in range(0, len(entries), _AT_A_TIME):
@@ -91,9 +91,9 @@ class TreeStore:
         return found
 
     def _add_joined(self, patterns: dict[int, Pattern]) -> dict[int, Pattern]:
-        """Take up those that are joined, by a state or by branches; the others.
+        """Add the patterns that are joined, by a state or by branches; return the others.
 
-        They are verified only where they can't be joined, and wait for no other value tests.
+        Joined patterns are verified only on documents that cannot be joined, and wait for no other value tests.
         """
         encoder = self.table.encoder
         paths, twigs, others = dict[int, Bound](), dict[int, Twig](), dict[int, Pattern]()
@@ -121,7 +121,7 @@ class TreeStore:
         return others
 
     def _add_others(self, patterns: dict[int, Pattern]) -> None:
-        """Take up patterns that are verified wherever they may match."""
+        """Add patterns that are verified on every candidate document."""
         encoder = self.table.encoder
         bound = [self._bound.read_any(pattern, encoder) for pattern in patterns.values()]
         clauses = [self._demands.add(pattern, its.tests) for pattern, its in zip(patterns.values(), bound, strict=True)]
@@ -133,13 +133,13 @@ class TreeStore:
         self._ends.extend(gate(pattern, encoder) for pattern in patterns.values())
 
     def layout(self) -> "TreeLayout":
-        """Give gates to the patterns that have none yet; all that it takes to lay them out."""
+        """Give gates to the patterns that have none yet; return the data to lay them out."""
         return self._layout(self._ends.insert(self.table.trie).copy(), self._laid_twigs)
 
     def gates(self, first: int, end: int) -> Int32s:
         """The trie nodes of the gates of some patterns, as pending paths.
 
-        A pending path has at least one step: where a pattern demands no element any will do, which all documents have.
+        A pending path has at least one step: for a pattern that demands no element, `/*`, which all documents have.
         """
         ends = self._ends.insert(self.table.trie)[first:end].copy()
         if not ends.all():
@@ -164,16 +164,16 @@ class TreeStore:
         )
 
     def selection(self, gated: GatedTrees) -> Callable[[], GatedTrees]:
-        """What lets the same patterns with the same gates wait for the tests that are the rarest by now.
+        """A function that lets the same patterns, with the same gates, wait for the tests that are now the rarest.
 
-        That is the long part, and another thread may do it.
+        It takes long, and may run in another thread.
         """
         layout = self._layout(gated.access.gate_of, gated.twigs.rows)
         gates_of_tests, gate_nodes = gated.joins.rows.gates_of_tests, gated.twigs.rows.gate_nodes
         return lambda: layout.selected(gated.access.gate_of, gate_nodes, gates_of_tests)
 
     def matcher(self, gated: GatedTrees | None = None) -> CandidateMatcher:
-        """All patterns as of now; without `gated`, all without a gate."""
+        """All patterns as of now; without `gated`, none has a gate."""
         if gated is None:
             access = Access(self._demands.captured(), 0, no_access(self._demands.captured()))
             tuning = self.table.tuning
@@ -187,7 +187,7 @@ class TreeStore:
     # As arrays: on disk, and from other processes.
 
     def saved(self, matcher: CandidateMatcher | None = None) -> dict[str, AnyArray]:
-        """All patterns as arrays, with their gates, which they must have; `restore` takes them back with `matcher`."""
+        """All patterns as arrays, with their gates, which they must have; `restore` reads them, with `matcher`."""
         assert self._ends.is_complete
         parts: tuple[tuple[str, dict[str, AnyArray]], ...] = (
             (_DEMANDS, self._demands.saved()),
@@ -206,7 +206,7 @@ class TreeStore:
         }
 
     def part(self) -> dict[str, AnyArray]:
-        """Of `saved`, what `merge` needs."""
+        """The part of `saved` that `merge` needs."""
         looked_up = (_DEMANDS + name for name in ("rows", "numbers", "literals"))
         needed = {"ends", *looked_up}
         taken_over = (_VERIFIER, _BOUND, _TWIGS, _CLAUSES)
@@ -214,7 +214,7 @@ class TreeStore:
 
     @classmethod
     def restore(cls, table: PatternTable, arrays: dict[str, AnyArray]) -> tuple["TreeStore", GatedTrees]:
-        """The patterns that `arrays` was taken of, and what they wait for; the same memory until they change."""
+        """The patterns that were saved as `arrays`, and what they wait for; the same memory until they change."""
         store = cls(table)
         store._demands = DemandTable.restore(table.names, part_of(arrays, _DEMANDS))
         store._verifier = Verifier.restore(table, part_of(arrays, _VERIFIER))
@@ -233,7 +233,7 @@ class TreeStore:
         return store, GatedTrees(joins, twig_joins, access)
 
     def merge(self, arrays: dict[str, AnyArray], moved: MergedNumbers) -> None:
-        """Take over the patterns that another process compiled for a table which has just been merged into ours."""
+        """Merge the patterns that another process compiled for a table which has just been merged into ours."""
         self.take_up(moved.first)
         self.layout()
         verifier = part_of(arrays, _VERIFIER)
@@ -249,7 +249,7 @@ class TreeStore:
         self.until = len(self.table)
 
     def successor(self, table: PatternTable, entries: Int32s) -> "TreeStore":
-        """The patterns that another table has, which gave those of ours new entries, or (-1) none."""
+        """The patterns for another table, with their new entries there, or -1 for none."""
         self.take_up(len(self.table))
         self.layout()
         bound, twigs = self._bound.nodes(self.table.trie), self._twigs.nodes(self.table.trie)
@@ -259,15 +259,15 @@ class TreeStore:
         store = TreeStore(table)
         names = np.arange(len(table.names), dtype=np.int32)
         store.merge(self.part(), MergedNumbers(0, names, nodes, entries))
-        store.until = int(entries.max(initial=-1)) + 1  # what has come since is still to be taken up
+        store.until = int(entries.max(initial=-1)) + 1  # later entries are still to be added
         return store
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TreeLayout:
-    """What patterns are laid out by: of each the gate's trie node and the tests, and how likely these are.
+    """The data that lays out patterns: the gate's trie node and the tests of each, and how likely these are.
 
-    Of patterns that one element decides the tests are `bound`, of the others those that they demand; twigs have none.
+    Patterns that one element decides have `bound` tests, the others the tests that they demand; twigs have none.
     """
 
     ends: Int32s
@@ -285,8 +285,8 @@ class TreeLayout:
     tuning: Tuning
 
     def by_gates(self) -> tuple[Int32s, int, GatedTrees]:
-        """The trie nodes that are gates, those first behind which patterns wait that are not joined, and how many
-        these are; and the patterns behind them by the rarest of their tests.
+        """The trie nodes that are gates, starting with those with waiting patterns that are not joined, and the number
+        of these; and the patterns behind the gates by the rarest of their tests.
         """
         joined = self.twigs.are(len(self.ends)) | self.bound.decided(len(self.ends))
         listed = np.unique(self.ends[~joined])
@@ -297,7 +297,7 @@ class TreeLayout:
         return nodes, len(listed), self.selected(gate_at[self.ends], nodes, gate_at[np.maximum(self.bound_ends, 0)])
 
     def selected(self, gate_of: Int32s, gate_nodes: Int32s, gates_of_tests: Int32s) -> GatedTrees:
-        """Patterns by the rarest of their tests, for those that have gates; bound tests have gates of their own."""
+        """Patterns with gates by the rarest of their tests; bound tests have gates of their own."""
         count, gates = len(gate_of), len(gate_nodes)
         rarest = self.clauses.rarest(self.likely, count)
         bound = self.bound.rarest(self.bound_likely, count)

@@ -1,9 +1,9 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
 """Tests of values, for conditions on one document (`candidate_verifier_kernels.py`).
 
-Elements of a name, and attributes of a name, are linked lists made once a document, so that a condition costs its
-name's occurrences and not the document's size. A value's hash and its number are worked out when they are first asked
-for. Sets of elements are bits, `width` words each, one after the other in `bits`.
+The elements of a name, and the attributes of a name, are linked lists built once per document, so that a condition
+costs the occurrences of its name and not the document's size. The hash and the number of a value are computed on first
+use. Sets of elements are bits, `width` words each, one after the other in `bits`.
 """
 
 from typing import NamedTuple
@@ -25,40 +25,40 @@ from ..values.value_comparison_kernels import (
     short_hash,
 )
 
-# SELF, CHOICE and FIRST are tried on the elements that passed everything else (`boolean_test_kernels.py`); any other
-# kind is the set of elements at which it holds. FIRST_ROOT is FIRST at the document; PATH_… are the steps of its path.
-# A STEP is a step of a pattern's longest path. A CHOICE is `and`, `or` and `not` of tests: its first part is the SELF
-# to begin with, the others are the conditions that its tests ask about. The parts of an ATTRIBUTE or TEXT_NODE (and of
-# such a step) are SELF, tests of its value, which may be the beginnings of choices (`choice_passes`); and conditions on
-# the document that choices ask about.
+# SELF, CHOICE and FIRST are evaluated on the elements that passed everything else (`boolean_test_kernels.py`); any
+# other kind is the set of elements at which it holds. FIRST_ROOT is FIRST at the document; PATH_… are the steps of its
+# path. A STEP is a step of a pattern's longest path. A CHOICE is `and`, `or` and `not` of tests: its first part is the
+# SELF to start with, the others are the conditions that its tests need. The parts of an ATTRIBUTE or TEXT_NODE (and of
+# such a step) are SELF, tests of its value, which may start choices (`choice_passes`); and conditions on the document
+# that choices need.
 ELEMENT, ATTRIBUTE, TEXT_NODE, ROOT, SELF, CHOICE, ALL_OF, ANY_OF, NOT, STEP, FIRST, FIRST_ROOT = range(12)
 PATH_ELEMENT, PATH_ATTRIBUTE, PATH_TEXT = 12, 13, 14
 DEEP = 16
 ANY_NAME = -1
-# Columns of `ConditionTable.rows`: `test` is the name of a node, or the kind of a value test. A step has the step
-# before it (-1: the document) in the place of a literal. The first part (NO_PART: there is none) stands in the row
-# itself; two rows are a cache line.
+# Columns of `ConditionTable.rows`: `test` is the name of a node, or the kind of a value test. A step has the previous
+# step (-1: the document) in place of a literal. The first part (NO_PART: none) is in the row itself; two rows fill a
+# cache line.
 C_KIND, C_TEST, C_LITERAL, C_LENGTH, C_PARTS, C_PARTS_END, C_PART, C_COLUMNS = 0, 1, 2, 3, 4, 5, 6, 8
 NO_PART = -1
 C_BEFORE = C_LITERAL
-# Columns of what is known of a condition: the epoch, and its set.
+# Columns of the known set of a condition: the epoch, and the set.
 K_EPOCH, K_SET, K_COLUMNS = range(3)
-# Numbers of the sets that are always there: no element, all elements, and the document (which is no set of elements).
+# The permanent sets: no element, all elements, and the document (which is not a set of elements).
 EMPTY, ALL, DOCUMENT, SETS = range(4)
-# Parts of a choice: where it goes on if its test is passed, where if not; and the condition in the place of its test.
+# Parts of a choice: where it continues after a pass, where after a fail; and the condition in place of its test.
 X_PASSED, X_FAILED, X_CONDITION = range(3)
 # Rows of `Occurrences.lists`: the next element of the name, the next attribute, and each attribute's element.
 L_ELEMENT, L_ATTRIBUTE, L_OWNER, L_ROWS = range(4)
 # Rows of `Occurrences.heads`, each twice, for elements and for attributes: the first one of a name; the first from some
-# element on, when it was last asked for; and that element. Rows of their stamps: the first two.
+# element on, as last searched; and that element. Rows of their stamps: the first two.
 H_FIRST, H_LATER, H_FROM, H_ROWS, H_STAMPS = 0, 2, 4, 6, 4
-# Rows of the values that were worked out: of attributes and of text nodes; and of their stamps.
+# Rows of the computed values: of attributes and of text nodes; and of their stamps.
 V_ATTRIBUTE, V_TEXT, V_ROWS = range(3)
 ONE = np.uint64(1)
 
 
 class ConditionTable(NamedTuple):
-    """The conditions of all patterns: a row of columns each, the limit of a test of numbers, the hash of a literal.
+    """The conditions of all patterns: per condition a row of columns, the limit of a number test, the literal's hash.
 
     `literals` has the texts of literals one after the other, `parts` the numbers of the conditions' parts.
     """
@@ -71,7 +71,7 @@ class ConditionTable(NamedTuple):
 
 
 class Tests(NamedTuple):
-    """The fields of a `ConditionTable` that tests of values need, where nothing is worked out ahead."""
+    """The fields of a `ConditionTable` that tests of values need if nothing is computed in advance."""
 
     rows: Matrix[Int32s]
     limits: Floats
@@ -80,7 +80,7 @@ class Tests(NamedTuple):
 
 
 class DocumentTree(NamedTuple):
-    """One document: its first element, how many elements it has, words of a set of these, and its stamp.
+    """One document: its first element, its number of elements, the words per set of these, and its stamp.
 
     `parents` and `ends` are those of all documents.
     """
@@ -94,7 +94,7 @@ class DocumentTree(NamedTuple):
 
 
 class Occurrences(NamedTuple):
-    """The elements and the attributes of each name in the document, as lists; a head with an older stamp is none."""
+    """The elements and the attributes of each name in the document, as lists; a head with an older stamp is empty."""
 
     heads: Writable[Matrix[Int32s]]
     stamps: Writable[Matrix[Int64s]]
@@ -102,7 +102,7 @@ class Occurrences(NamedTuple):
 
 
 class ValueMemo(NamedTuple):
-    """Hashes and numbers of values that were worked out for the document that has their stamp."""
+    """Hashes and numbers of values, valid for the document with their stamp."""
 
     hashes: Writable[Matrix[UInt64s]]
     numbers: Writable[Matrix[Floats]]
@@ -119,19 +119,19 @@ class PathRoom(NamedTuple):
 
 @part
 def is_tried(kind):
-    """Whether conditions of a kind are tried on the elements that passed everything else."""
+    """Whether conditions of a kind are evaluated on the elements that passed everything else."""
     return kind == SELF or kind == CHOICE or kind == FIRST
 
 
 @part
 def has_bit(bits, word, element):
-    """Whether the set that begins at `word` has an element."""
+    """Whether the set that starts at `word` has an element."""
     return bits[np.uint64(word + (element >> 6))] >> np.uint64(element & 63) & ONE != 0
 
 
 @part
 def put_bit(bits, word, element):
-    """Mark an element in the set that begins at `word`; whether it was marked already."""
+    """Mark an element in the set that starts at `word`; return whether it was already marked."""
     at = np.uint64(word + (element >> 6))
     bit = ONE << np.uint64(element & 63)
     if bits[at] & bit:
@@ -142,7 +142,7 @@ def put_bit(bits, word, element):
 
 @part
 def mark_up(bits, word, element, parents, first, deep):
-    """Mark an element, and with `deep` all above it, up to the first that is marked already."""
+    """Mark an element, and with `deep` all its ancestors, up to the first that is already marked."""
     while element >= 0:
         if put_bit(bits, word, element) or not deep:
             return
@@ -164,7 +164,7 @@ def number_of(data, arena, start, length):
 
 @rare
 def test_passes(row, start, length, tests, content):
-    """Whether a value passes the test of condition `row`, with nothing worked out before."""
+    """Whether a value passes the test of condition `row`, with nothing computed in advance."""
     rows, limit, literals = tests.rows, tests.limits[row], tests.literals
     test, literal, wanted = rows[row, C_TEST], rows[row, C_LITERAL], rows[row, C_LENGTH]
     if start >= 0:
@@ -174,7 +174,7 @@ def test_passes(row, start, length, tests, content):
 
 @part
 def known_test_passes(row, which, value, start, length, stamp, conditions, content, memo):
-    """As `test_passes`; the value's hash and number are those of `value`, kept for the document."""
+    """As `test_passes`; the hash and number of the value are cached under `value` for the document."""
     test = conditions.rows[row, C_TEST]
     if test <= DIFFERENT_TEXT:
         if memo.hash_stamps[which, value] != stamp:
@@ -194,9 +194,9 @@ def known_test_passes(row, which, value, start, length, stamp, conditions, conte
 def choice_passes(row, start, length, tests, content, known):
     """Whether a value passes a choice: `and`, `or` and `not` of tests, one after the other.
 
-    Each test says which one comes next, if it is passed and if not; ALL_OF without parts ends that with yes, ANY_OF
-    without parts with no. A condition on the document, which holds everywhere or nowhere, may stand for a test. By
-    itself, beside choices that ask about it, it excludes nothing.
+    Each test names the next one, for pass and for fail; ALL_OF without parts ends the choice with yes, ANY_OF without
+    parts with no. A condition on the document, which holds everywhere or nowhere, may take the place of a test. On its
+    own, beside choices that need it, it excludes nothing.
     """
     rows, parts = tests.rows, tests.parts
     if rows[row, C_KIND] != SELF:
@@ -228,7 +228,7 @@ def value_passes(row, which, value, start, length, stamp, conditions, content, k
 
 @rare
 def passes_all(start, length, row, tests, content):
-    """As `value_passes`, for those who ask once and have no choices."""
+    """As `value_passes`, for a single test without choices."""
     rows, parts = tests.rows, tests.parts
     for k in range(rows[row, C_PARTS], rows[row, C_PARTS_END]):
         if not test_passes(np.int64(parts[k]), start, length, tests, content):
@@ -238,7 +238,7 @@ def passes_all(start, length, row, tests, content):
 
 @rare
 def step_passes(start, length, row, tests, content, known):
-    """As `value_passes`, for a step of a path whose first node is looked for."""
+    """As `value_passes`, for a step of a path in a `First` condition."""
     rows, parts = tests.rows, tests.parts
     for k in range(rows[row, C_PARTS], rows[row, C_PARTS_END]):
         test = np.int64(parts[k])
@@ -253,7 +253,7 @@ def step_passes(start, length, row, tests, content, known):
 
 @rare
 def element_passes(element, row, tests, texts, content, joined):
-    """Whether an element's string-value passes the test of condition `row`; no more of it is read than that takes."""
+    """Whether an element's string-value passes the test of condition `row`; reads no more of it than necessary."""
     rows, data, arena = tests.rows, content.data, content.arena
     begin, end = texts.begins[element], texts.ends[element]
     if end - begin == 1:
@@ -276,10 +276,10 @@ def element_passes(element, row, tests, texts, content, joined):
 
 @rare
 def contains_further(element, row, since, at, until, tests, texts, content, joined):
-    """Whether an element's string-value contains the text of condition `row`, and what is known by then.
+    """Whether an element's string-value contains the text of condition `row`, and the state of the search.
 
-    That is: from text node `since` on, the text is first found from node `at` to node `until`; or, if `at` is -1,
-    nowhere before node `until`. Elements come in document order, so all together cost what the document has of text.
+    The state: from text node `since` on, the text is first found from node `at` to node `until`; or, if `at` is -1,
+    nowhere before node `until`. Elements come in document order, so all together cost one pass over the text.
     """
     begin, end = np.int64(texts.begins[element]), np.int64(texts.ends[element])
     if since <= begin <= at:
@@ -311,7 +311,7 @@ def contains_further(element, row, since, at, until, tests, texts, content, join
 
 @apart
 def link(document, names, attributes, translation, occurrences):
-    """Make the lists of elements and of attributes of each name, in document order."""
+    """Build the lists of elements and of attributes of each name, in document order."""
     heads, stamps, lists = occurrences
     first, stamp = document.first, document.stamp
     base = attributes.begins[first]
