@@ -1,4 +1,4 @@
-"""Snapshots: what was written comes back; anything else is refused with a reason."""
+"""Snapshots: written content can be read back; anything else is rejected with a reason."""
 
 import json
 import multiprocessing
@@ -104,7 +104,7 @@ def test_a_folder_that_is_none_says_so(tmp_path: Path) -> None:
 
 def test_a_folder_with_other_things_is_never_written_to(tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("precious")
-    with pytest.raises(SnapshotError, match=r"holds other files \(thesis\.tex"):
+    with pytest.raises(SnapshotError, match=r"contains other files \(thesis\.tex"):
         write_snapshot(tmp_path, "numbers", {}, ARRAYS)
     assert [entry.name for entry in tmp_path.iterdir()] == ["thesis.tex"]
     (tmp_path / "file").write_text("")

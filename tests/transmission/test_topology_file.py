@@ -65,7 +65,7 @@ def test_an_internet_keeps_its_own_latencies_unless_told(tmp_path):
         ('kind = "tre"', "kind", 'did you mean "tree"'),
         ('kind = "tree"', "levels", "is missing"),
         ('kind = "tree"\nlevels = "4"', "levels", "must be a whole number"),
-        ('kind = "tree"\nlevels = 0', "levels", "must be a whole number from 1 up, not 0"),
+        ('kind = "tree"\nlevels = 0', "levels", "must be a whole number from 1 up, got 0"),
         ('kind = "chain"\nnodes = 3\nlevels = 2', "levels", 'goes with kind = "tree"'),
         ('kind = "chain"\nnodes = ["a"]', "nodes", "give their number"),
         ('kind = "random"\nnodes = 3\ndegree = 9', "kind", "degree"),
@@ -77,7 +77,7 @@ def test_an_internet_keeps_its_own_latencies_unless_told(tmp_path):
         ('[[link]]\nbetween = ["a", "b"]\nlatency = "9"', r"link\[0\].latency", "not a number with a unit"),
         ('[[link]]\nbetween = ["a", "a"]', r"link\[0\].between", "to itself"),
         ('[[link]]\nbetween = "a"', r"link\[0\].between", "two nodes"),
-        ('[[link]]\nfrom = "a"', r"link\[0\].from", "there is no such key"),
+        ('[[link]]\nfrom = "a"', r"link\[0\].from", "unknown key"),
         ("link = 3", "link", r"write \[\[link\]\]"),
         ("nodes = 5", "nodes", "needs a kind"),
         ('nodes = ["a", "a"]', "nodes", "twice"),
@@ -93,8 +93,8 @@ def test_all_that_is_wrong_is_said_at_once_with_its_lines(tmp_path):
     with pytest.raises(TopologyError) as raised:
         read(tmp_path, 'kind = "tree"\nlevls = 3\n[[link]]\nbetween = ["r1", "r2"]\n[[link]]\nbetween = 3\n')
     assert str(raised.value).splitlines() == [
-        f"{tmp_path}/overlay.toml, line 2: levls: there is no such key; did you mean levels?",
-        f"{tmp_path}/overlay.toml, line 6: link[1].between: must be the names of two nodes, not 3",
+        f"{tmp_path}/overlay.toml, line 2: levls: unknown key; did you mean levels?",
+        f"{tmp_path}/overlay.toml, line 6: link[1].between: must be the names of two nodes, got 3",
     ]
 
 

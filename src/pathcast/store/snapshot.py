@@ -97,7 +97,7 @@ def _write(folder: Path, fresh: Path, manifest: dict[str, Any], arrays: Mapping[
     described = {name: _write_array(fresh / (name + _ENDING), array) for name, array in arrays.items()}
     text = _text({"format": FORMAT, "version": VERSION, **manifest, "arrays": described})
     if len(text) > _MANIFEST_BYTES:
-        raise SnapshotError(f"the manifest has {len(text):,} bytes; at most {_MANIFEST_BYTES:,} are allowed")
+        raise SnapshotError(f"the manifest has {len(text):,} bytes; at most {_MANIFEST_BYTES:,} allowed")
     # Flush in parallel: the file system combines concurrent requests, which takes a tenth of the time.
     with ThreadPoolExecutor(_FLUSHES) as pool:
         list(pool.map(flush, [fresh / (name + _ENDING) for name in arrays]))
