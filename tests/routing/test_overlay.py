@@ -36,7 +36,7 @@ def test_routers_of_a_graph_with_cycles_form_a_spanning_tree() -> None:
 
 
 def test_a_topology_in_pieces_is_refused() -> None:
-    with pytest.raises(TopologyError, match="can't be reached"):
+    with pytest.raises(TopologyError, match="cannot be reached"):
         Overlay(Topology(["a", "b"], []))
 
 
