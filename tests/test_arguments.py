@@ -48,7 +48,7 @@ def subscribed(**given):
         (lambda: Policy("ES", "s", "d"), ValueError, "no policy"),
         (lambda: Policy("adaptive", "s", "sd"), ValueError, "no policy"),
         (lambda: Policy("L", early=0.5), ValueError, "no policy"),
-        (lambda: Policy.read(5), TypeError, "a policy is a text"),
+        (lambda: Policy.read(5), TypeError, "policy must be text"),
         (lambda: Space.of(AXIS, AXIS), MessageError, "duplicate axis 'x'"),
         (lambda: Space.of(5), MessageError, "consists of axes"),
         (lambda: Axis("x", "a", "b"), MessageError, "axis 'x' needs finite low < high, got 'a' and 'b'"),

@@ -278,7 +278,7 @@ def test_registrations_of_which_one_is_refused_are_none():
     refused: list[tuple[str, Any, str]] = [
         ("r2", compare("b", ">", 5), "no range on 'a'"),
         ("r3", compare("a", ">", 5), "'r3' is not a member"),
-        ("r9", compare("a", ">", 5), "no node 'r9'"),
+        ("r9", compare("a", ">", 5), "unknown node 'r9'"),
         ("r2", "a > 5", r"filter must be Filter\(\(…,\)\) or a term"),
         ("r2", Filter(("a > 5",)), "a filter is"),  # type: ignore[arg-type]
     ]

@@ -206,7 +206,7 @@ def test_a_receiver_that_forgot_is_understood_again_after_one_refusal():
     link.decoder.forget()
     refusal = link.decoder.decode(annotation(link.coder, batch[0]), b"<a><b/></a>")
     assert isinstance(refusal, Refused) and refusal.resend
-    assert refusal.reason == "the structure annotation can't be used: its label paths are not known here"
+    assert refusal.reason == "the structure annotation cannot be used: its label paths are unknown here"
     link.coder.hear(refusal.encode())
     link.over(batch)
     assert len(annotation(link.coder, batch[0])) < 60

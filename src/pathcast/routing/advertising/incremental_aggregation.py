@@ -49,7 +49,7 @@ class ChangingAggregation:
 
     def __init__(self, keep: float = 0.25) -> None:
         if not 0 <= keep <= 1:
-            raise ValueError(f"keep must lie in 0..1, not {keep}")
+            raise ValueError(f"keep must be from 0 to 1, got {keep}")
         self.keep = keep
         self.version = 0
         self.patterns: dict[int, Pattern] = {}
@@ -77,10 +77,10 @@ class ChangingAggregation:
         come = dict(add or {})
         unknown = [number for number in gone if number not in self.patterns]
         if unknown:
-            raise KeyError(f"no subscription has number {unknown[0]}")
+            raise KeyError(f"unknown subscription number {unknown[0]}")
         taken = [number for number in come if number in self.patterns and number not in gone]
         if taken:
-            raise ValueError(f"number {taken[0]} is in use")
+            raise ValueError(f"subscription number {taken[0]} is already in use")
         touched = set[int]()
         self._added, self._gone = set(), set()
         for number in gone:

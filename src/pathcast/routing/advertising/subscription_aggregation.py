@@ -63,7 +63,7 @@ def aggregate(patterns: Sequence[Pattern], keep: float = 0.25) -> Aggregation:
     ['/a/*']
     """
     if not 0 <= keep <= 1:
-        raise ValueError(f"keep must lie in 0..1, not {keep}")
+        raise ValueError(f"keep must be from 0 to 1, got {keep}")
     bound = int(keep * sum(map(size, patterns)))
     clusters = Clusters.of(patterns)
     clusters.reduce(bound)

@@ -101,17 +101,17 @@ def take(annotations: Annotations, made: Advertisement | None, view: View, *, tr
 def _refusal(annotations: Annotations, made: Advertisement | None) -> str | None:
     """Why annotations can't be about this advertisement; None when they can."""
     if made is None:
-        return "annotations from a router that nothing was advertised to"
+        return "the annotations come from a router that got no advertisement"
     if annotations.version != made.version:
-        return f"annotations refer to version {annotations.version} of the advertisement, now {made.version}"
+        return f"annotations refer to version {annotations.version} of the advertisement, expected {made.version}"
     aggregates, patterns = len(made.aggregates), len(made.data)
     for bits in (annotations.failed, annotations.holding):
         if bits is not None and len(bits) != aggregates:
-            return f"{len(bits):,} bits for {aggregates:,} aggregates"
+            return f"the annotations have {len(bits):,} bits for {aggregates:,} aggregates"
     if annotations.absent is not None and len(annotations.absent) != patterns:
-        return f"{len(annotations.absent):,} bits for {patterns:,} data patterns"
+        return f"the annotations have {len(annotations.absent):,} bits for {patterns:,} data patterns"
     if max((bound.aggregate for bound in annotations.bindings), default=-1) >= aggregates:
-        return "a binding of an aggregate that there is not"
+        return "unknown aggregate in a binding"
     if annotations.last_places is not None and annotations.last_places.patterns.max() >= patterns:
-        return "a last place of a data pattern that there is not"
+        return "unknown data pattern in a last place"
     return None

@@ -66,7 +66,7 @@ def save_overlay(
     """
     place = Path(folder)
     if place.exists() and any(place.iterdir()):
-        raise SnapshotError(f"{place} is not empty; an overlay goes to a folder of its own")
+        raise SnapshotError(f"{place} is not empty; save the overlay to an empty or new folder")
     source = overlay.follow(at)
     rooted = overlay.topology.rooted(source)
     names = overlay.topology.nodes
@@ -172,12 +172,12 @@ class StoredTable(RoutingTable):
         return super().engine(name)
 
     def enter_each(self, patterns: Any, targets: Any) -> list[int]:
-        """Refused: what is on disk stays as it is."""
-        raise PathcastError("a router from disk takes no changes; change its overlay and save that anew")
+        """Raise `PathcastError`: a table on disk is read-only."""
+        raise PathcastError("a router from disk takes no changes; change the overlay and save it again")
 
     def release(self, entries: Any, target: Any) -> None:
-        """Refused: what is on disk stays as it is."""
-        raise PathcastError("a router from disk takes no changes; change its overlay and save that anew")
+        """Raise `PathcastError`: a table on disk is read-only."""
+        raise PathcastError("a router from disk takes no changes; change the overlay and save it again")
 
 
 class StoredOverlay:
@@ -218,7 +218,7 @@ class StoredOverlay:
         found = self._opened.get(name)
         if found is None:
             if name not in self._numbers:
-                raise PathcastError(f"there is no router '{name}'; there are {', '.join(self.routers)}")
+                raise PathcastError(f"unknown router '{name}'; the routers are {', '.join(self.routers)}")
             folder = self._folder / _ROUTERS / str(self._numbers[name])
             with reading_snapshot(folder):
                 found = self._opened[name] = self._open(name, folder)

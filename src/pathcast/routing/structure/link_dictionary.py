@@ -92,7 +92,7 @@ class Sent:
         path = self.labels.child(parent, name)
         self._define()
         if len(self._wire_of) > self._most_names:
-            raise LimitError("the dictionary has no room for more names")
+            raise LimitError("the dictionary is full: too many names")
         return path
 
     def definitions(self, first: int) -> bytes:
@@ -141,10 +141,10 @@ class ReceivedPaths:
         """
         total = first + count
         if first > len(self) or total > self._most_paths:
-            raise UndefinedError(f"{total:,} label paths, defined from {first:,} on")
+            raise UndefinedError(f"its {total:,} label paths, defined from {first:,} on, do not fit the dictionary")
         if total <= len(self):
             if self.digests[total] != digest:
-                raise UndefinedError("another dictionary")
+                raise UndefinedError("it belongs to another dictionary")
             return
         fresh: list[tuple[int, int, int]] = []
         digests: list[int] = []
@@ -159,9 +159,9 @@ class ReceivedPaths:
             last = chained(last, parent, of_name)
             digests.append(last)
             if depth > self._deepest:
-                raise UndefinedError(f"a label path of more than {self._deepest:,} names")
+                raise UndefinedError(f"a label path has more than {self._deepest:,} names")
         if last != digest or len(self.names) + len(names) > self._most_names:
-            raise UndefinedError("another dictionary" if last != digest else "too many names")
+            raise UndefinedError("it belongs to another dictionary" if last != digest else "it has too many names")
         self._commit(fresh, names, digests)
 
     def _defined(
@@ -169,7 +169,7 @@ class ReceivedPaths:
     ) -> tuple[list[tuple[int, int]], list[str]]:
         """Parents and names of the paths from `first` on, and the names that are new."""
         if PATH_BYTES * count > end - begin:
-            raise UndefinedError("it ends too early")
+            raise UndefinedError("it is truncated")
         before = self._names_at[first]
         parents, names = np.empty(count, np.int32), np.empty(count, np.int32)
         starts, lengths = np.empty(count, np.int64), np.empty(count, np.int64)
@@ -183,7 +183,7 @@ class ReceivedPaths:
         try:
             spelled = [data[starts[at] : starts[at] + lengths[at]].decode() for at in new]
         except UnicodeDecodeError as error:
-            raise UndefinedError("a name that is not UTF-8") from error
+            raise UndefinedError("a name is not UTF-8") from error
         return list(zip(parents.tolist(), names.tolist(), strict=True)), spelled
 
     def labels(self, path: int) -> tuple[str, ...]:

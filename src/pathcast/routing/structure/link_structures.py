@@ -93,7 +93,7 @@ class Structures:
         own = self._own_needs(table)
         if self._within is not own or self._told is not needs:
             if (own | needs) != needs:
-                reason = "the structure annotation can't be used: it lacks values that subscriptions ask for by now"
+                reason = "the structure annotation cannot be used: it lacks values that current subscriptions need"
                 return Refused(reason)
             self._within, self._told = own, needs
         of_table, decoder = self._decoders.get(sender, (None, None))

@@ -71,14 +71,14 @@ def write(header: Header, definitions: bytes, body: bytes) -> bytes:
 def read_header(message: bytes) -> Header | str:
     """What a message says of itself, or why it is none."""
     if len(message) < HEADER:
-        return "it ends too early"
+        return "it is truncated"
     form, epoch, first, defined, digest, needs, length, elements, attributes, texts, size = _FIELDS.unpack_from(message)
     if form != FORM:
-        return f"its form is {form}, not {FORM}"
+        return f"unknown format {form}, expected {FORM}"
     (expected,) = _CHECKSUM.unpack_from(message, _FIELDS.size)
     view = memoryview(message)
     if crc32(view[HEADER:], crc32(view[: _FIELDS.size])) != expected:
         return "it is damaged"
     if size > len(message) - HEADER:
-        return "it ends too early"
+        return "it is truncated"
     return Header(epoch, first, defined, digest, needs, length, elements, attributes, texts, HEADER, HEADER + size)

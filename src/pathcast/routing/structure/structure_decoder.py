@@ -103,7 +103,7 @@ class StructureDecoder:
 
     def _refused(self, why: str, *, resend: bool = False) -> Refused:
         epoch, known = (0, 0) if self._learnt is None else (self._learnt.epoch, len(self._learnt))
-        return Refused(f"the structure annotation can't be used: {why}", epoch, known, resend)
+        return Refused(f"the structure annotation cannot be used: {why}", epoch, known, resend)
 
     def taken_in(self, structure: bytes, document: bytes) -> Taken | Refused:
         """Check a message and take up what it defines."""
@@ -111,13 +111,13 @@ class StructureDecoder:
         if isinstance(header, str):
             return self._refused(header)
         if header.needs != self.needs.version:
-            return self._refused("it has the values that other subscriptions ask for")
+            return self._refused("it has values for other subscriptions")
         if header.length != len(document):
-            return self._refused("it is about another document")
+            return self._refused("it belongs to another document")
         left = len(structure) - header.body
         least = header.elements + _VALUE_BYTES * (header.attributes + header.texts)
         if least > left or _ELEMENT_BYTES * header.elements > header.length or not header.elements:
-            return self._refused("it has not what it announces")
+            return self._refused("its counts do not fit its length")
         learnt = self._learnt_for(header, structure)
         if isinstance(learnt, Refused):
             return learnt
@@ -130,10 +130,10 @@ class StructureDecoder:
         if learnt is None or learnt.epoch != header.epoch:
             learnt = None
             if header.first:
-                reason = "the structure annotation can't be used: its label paths are not known here"
+                reason = "the structure annotation cannot be used: its label paths are unknown here"
                 return Refused(reason, header.epoch, 0, resend=True)
         elif header.first > len(learnt):
-            return self._refused("a message with label paths is missing", resend=True)
+            return self._refused("an earlier message with label paths is missing", resend=True)
         # A message that defines from the first path on may begin a dictionary, also one that has an old one's epoch.
         fresh = [] if header.first else [ReceivedPaths(header.epoch, self._paths, self._most_names, self.limits.depth)]
         why = ""
@@ -147,7 +147,7 @@ class StructureDecoder:
                 return each
         if learnt is not None:
             self._learnt = None
-        return Refused(f"the structure annotation can't be used: {why}", header.epoch, 0, resend=True)
+        return Refused(f"the structure annotation cannot be used: {why}", header.epoch, 0, resend=True)
 
     # Batches.
 

@@ -68,7 +68,7 @@ class Needs:
         if self == other:
             return self
         if self.local != other.local:
-            raise ValueError("needs by local name and needs by full name can't be joined")
+            raise ValueError("cannot combine needs by local name with needs by full name")
         return Needs(
             self.attributes | other.attributes, self.texts | other.texts, self.values | other.values, self.local
         )
@@ -114,9 +114,9 @@ class Needs:
                 case ["v", element] if element:
                     values.add(_read(element))
                 case _:
-                    raise MessageError(f"needs have a row {row[:60]!r}")
+                    raise MessageError(f"malformed row in needs: {row[:60]!r}")
         if first not in {"local", "full"}:
-            raise MessageError(f"needs begin with {first[:60]!r}")
+            raise MessageError(f"needs must begin with 'local' or 'full', got {first[:60]!r}")
         return cls(frozenset(attributes), frozenset(texts), frozenset(values), first == "local")
 
 
@@ -128,7 +128,7 @@ def _written(name: str) -> str:
 def _read(written: str) -> str:
     """The name that `_written` gave."""
     if not all(mark in _ESCAPED for mark in _ESCAPE.findall(written)):
-        raise MessageError(f"needs have a name {written[:60]!r}")
+        raise MessageError(f"malformed name in needs: {written[:60]!r}")
     return _ESCAPE.sub(lambda found: _ESCAPED[found[1]], written)
 
 
