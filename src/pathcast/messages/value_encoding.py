@@ -46,7 +46,7 @@ class WireLimits:
         for field in fields(self):
             value = getattr(self, field.name)
             if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-                raise LimitError(f"WireLimits {field.name} must be a whole number from 1 up, got {value!r}")
+                raise LimitError(f"WireLimits({field.name}=…) must be a whole number from 1 up, got {value!r}")
 
 
 # Writing.
