@@ -5,7 +5,7 @@
 The cut is just before the next start tag; open elements are closed there. The result is well-formed, has the same
 namespaces and is read as the whole document would be, up to the cut.
 
-Cost: the depth of the document. A document whose names cannot be written in its own encoding is not cut: the whole
+Cost: the depth of the document. A document that cannot be encoded again in its own encoding is not cut: the whole
 document is used.
 """
 
