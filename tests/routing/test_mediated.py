@@ -1,4 +1,4 @@
-"""Documents of publishers' own schemas in an overlay: matched in the global one, delivered as they were sent."""
+"""Documents in publishers' schemas in an overlay: matched in the global schema, delivered as they were sent."""
 
 import hashlib
 import hmac

@@ -1,4 +1,4 @@
-"""Needs name exactly the values that patterns ask about."""
+"""Needs name exactly the values that patterns depend on."""
 
 import pytest
 

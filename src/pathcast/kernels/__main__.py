@@ -26,9 +26,7 @@ def main() -> None:
         done += 1
         _show(f"{done}/{len(kernels)} {kernel.module}.{kernel.name}")
     _show("")
-    missing = (
-        f"{done - there} of them compiled in {perf_counter() - start:.0f} s" if done > there else "none missing"
-    )
+    missing = f"{done - there} of them compiled in {perf_counter() - start:.0f} s" if done > there else "none missing"
     sys.stdout.write(f"{len(kernels)} kernels in {cache_folder()}, {missing}\n")
 
 

@@ -265,8 +265,7 @@ class Overlay:
             raise MappingError(f"schema '{schema}' needs a mediator; create the overlay with mediator=…")
         if policy.forwarding != "L" or "t" in policy.positive:
             raise ValueError(
-                f"policy '{policy}' does not support documents of another schema; "
-                "use 'L' with any of +s +d -s -d"
+                f"policy '{policy}' does not support documents of another schema; use 'L' with any of +s +d -s -d"
             )
         return self.mediator.pack(data, schema, with_mapping=with_mapping)
 

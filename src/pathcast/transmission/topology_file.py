@@ -106,9 +106,7 @@ class TopologyFile:
     )
     degree: float = key(_DEGREE, "For `random`: the average number of links per node.", 3.0)
     seed: int = key(_SEED, "For `random` and `internet`: the seed of the random generator.", 0)
-    bandwidth: float = key(
-        _BANDWIDTH, "The default bandwidth of links.", units.bandwidth("10MB/s"), without="`10MB/s`"
-    )
+    bandwidth: float = key(_BANDWIDTH, "The default bandwidth of links.", units.bandwidth("10MB/s"), without="`10MB/s`")
     latency: float | None = key(
         _LATENCY, "The default latency of links.", None, without="`0ms`; by distance for `internet`"
     )

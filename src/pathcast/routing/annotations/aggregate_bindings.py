@@ -6,8 +6,8 @@ embedded in the document once from the front and once from the back (`aggregate_
 under their wildcards are bound: two bindings for an aggregate if they differ, since one may fit a subscription that the
 other does not (Example 3.1). The consequences of incoming bindings are cached.
 
-A bit is more beneficial than any binding, which takes bytes and time. So of the `MOST_BOUND` aggregates with the largest
-benefit those that need no binding come first, and if these are `MOST_BOUND`, nothing is bound.
+A bit is more beneficial than any binding, which takes bytes and time. So of the `MOST_BOUND` aggregates with the
+largest benefit those that need no binding come first, and if these are `MOST_BOUND`, nothing is bound.
 
 Invariant: a binding belongs to an occurrence in the part of the document that was read. So aggregates with conditions
 on values, attributes or text, and with `or` and `not()`, are never bound: an occurrence of their steps need not be an
@@ -167,7 +167,7 @@ class Binder:
         return self._bound(batch, rows[:ways].tolist(), ends.tolist(), labels)
 
     def _bound(self, batch: DocumentBatch, rows: list[int], ends: list[int], names: list[int]) -> dict[Bound, None]:
-        """The bindings of some aggregates; `names` has the names of their wildcards, `ends` where each wildcard ends."""
+        """The bindings of some aggregates; `names` has the names of their wildcards, which end at `ends`."""
         found: dict[Bound, None] = {}
         known, remembered = self._known
         if known is not batch.known or len(remembered) >= MOST_REMEMBERED:
@@ -198,7 +198,7 @@ class Binder:
     def following(
         self, made: Advertisement, came: Bound, entries: Int32s, numbers: Mapping[int, int]
     ) -> tuple[Bound, ...]:
-        """The bindings of a neighbour's aggregates, given by `entries`, that follow from a binding of our own aggregate.
+        """The bindings of a neighbour's aggregates (`entries`) that follow from a binding of our own aggregate.
 
         `numbers` has the aggregates by entry. Each is embedded in the steps that the binding shows to be in the
         document, if possible; a long binding is ignored.
@@ -218,7 +218,7 @@ class Binder:
         return found
 
     def passed_on(self, aggregate: Pattern, came: Bound, number: int) -> Bound | None:
-        """The binding of the neighbour's aggregate with this number that follows from a binding; None if there is none."""
+        """The binding of the neighbour's aggregate with this number that follows from a binding; None if none does."""
         place = self._place_of.get(number)
         if place is None:
             return None

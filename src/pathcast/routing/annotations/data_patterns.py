@@ -51,7 +51,7 @@ class DataTable:
 
 
 def benefit(frequency: int, length: int) -> float:
-    """§4.2: the subscriptions that a pattern may rule out; more for a longer one, which is absent or ends more often."""
+    """§4.2: the subscriptions that a pattern may rule out; more for a longer one, which rules them out more often."""
     return frequency * log(length + 1)
 
 

@@ -18,8 +18,8 @@ What each annotation asserts, for every document D:
     PD (p, l)    p occurs for the last time in an      ⇒  whether D matches a subscription in expiring(p) is decided
                  element that ends at l                   by what lies before l
 
-Subscriptions change: `ChangingDerived` follows the incremental aggregation (`incremental_aggregation.py`). Data patterns
-are chosen again when most subscriptions have changed.
+Subscriptions change: `ChangingDerived` follows the incremental aggregation (`incremental_aggregation.py`). Data
+patterns are chosen again when most subscriptions have changed.
 
 Invariant: numbers keep their meaning within a version; a new version is a new object.
 Cost: about 100 µs per subscription, nearly all of it for proofs of simple aggregates.

@@ -47,8 +47,8 @@ class Bound(NamedTuple):
 class LastPlaces(NamedTuple):
     """Data patterns, ascending, and for each the number of start tags before the end of its last occurrence.
 
-    The paper counts end tags (the l-th one ends the first element of the pattern's last occurrence); the number of start
-    tags before it is equivalent, and engines count start tags.
+    The paper counts end tags (the l-th one ends the first element of the pattern's last occurrence); the number of
+    start tags before it is equivalent, and engines count start tags.
     """
 
     patterns: Int64s

@@ -9,11 +9,11 @@
 PS comes first, so that targets that are known to want the document do not wait for the rest. The failed entries of a
 neighbour are computed before its copy leaves; the other failed entries before matching.
 
-Trust depends on the link: on an untrusted link, negative annotations and last places are ignored, and positive ones send
-the document early to other routers, which match it anyway, but never to a subscriber.
+Trust depends on the link: on an untrusted link, negative annotations and last places are ignored, and positive ones
+send the document early to other routers, which match it anyway, but never to a subscriber.
 
-Invariant: an entry that `AnnotationFacts` reports as failed does not match the document, and an entry that it reports as
-known does, if the sender is honest and its annotations refer to the advertisement `made`; others are ignored.
+Invariant: an entry that `AnnotationFacts` reports as failed does not match the document, and an entry that it reports
+as known does, if the sender is honest and its annotations refer to the advertisement `made`; others are ignored.
 """
 
 from dataclasses import dataclass, field
@@ -33,7 +33,7 @@ _NOBODY = np.zeros(0, dtype=np.int32)
 class AnnotationFacts:
     """Facts from annotations: targets that want the document, entries that are known to match, and entries that fail.
 
-    `proofs` are bindings with the entries that they prove to match; `refused` is the reason if annotations were ignored.
+    `proofs` are bindings with the entries that they prove to match; `refused` is the reason for ignoring annotations.
     The `believed` annotations, with the advertisement that they refer to, rule out entries.
     """
 
@@ -58,7 +58,7 @@ class AnnotationFacts:
         return covered, self.made.covered.mark(self.believed.failed, entries, self.view.idle, covered)
 
     def failing(self, entries: Int32s) -> tuple[Mask, dict[str, int]]:
-        """Which of these entries fail; and how many by each kind of annotation, each entry counted for the first kind."""
+        """Which of these entries fail; and how many by kind of annotation, each entry counted for its first kind."""
         failing, covered = self.covered_by_failed(entries)
         skipped = {} if self.believed.failed is None else {"-s": covered}
         if self.made is not None and self.believed.absent is not None:

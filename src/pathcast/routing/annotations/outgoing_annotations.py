@@ -2,8 +2,8 @@
 
 After the whole document was read, everything is known: the neighbour's aggregates that match and that do not, the data
 patterns that occur, with their last places, and that do not. When a copy leaves earlier, negative annotations can only
-be derived from incoming ones (§5.3): aggregates of the neighbour that an annotation has shown to fail, and data patterns
-that contain an absent one; positive annotations are derived from incoming ones and from the part that was read.
+be derived from incoming ones (§5.3): aggregates of the neighbour that an annotation has shown to fail, and data
+patterns that contain an absent one; positive annotations are derived from incoming ones and from the part read so far.
 
 Invariant: every annotation follows from the part that was read or from trusted annotations.
 Cost: look-ups per distinct label path of the document, and a bit per aggregate.
