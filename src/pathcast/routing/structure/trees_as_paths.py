@@ -7,9 +7,9 @@ has all of them matches if each branching node can map to one element only: then
     /news/body/p[em]/b          …/p/em        …/p/b             two elements may be a `/news/body/p`
 
 A plain path, the one down to a branching node, also counts the elements that the node can map to. That fails if the
-path ends in `//*`, whose normal form (`/*`) stands for other elements; such trees are always embedded in the document. For
-trees with conditions on values, `or`, `not()` and absolute paths, the paths are only a necessary condition; the caller
-decides whether they hold.
+path ends in `//*`, whose normal form (`/*`) stands for other elements; such trees are always embedded in the document.
+For trees with conditions on values, `or`, `not()` and absolute paths, the paths are only a necessary condition; the
+caller decides whether they hold.
 
 Invariant: a tree that matches has all its paths; a tree of elements alone that has them, with at most one element for
 each counted branching node, matches.

@@ -86,7 +86,7 @@ def _first_that_contains(
 class _Groups:
     """Groups of patterns with the same drawing; the groups that each drawing matches, and the reach of each group.
 
-    So many patterns that differ only in a threshold are one group, of which some members are tried. A drawing that
+    Thus patterns that differ only in a threshold are one group, of which some members are tried. A drawing that
     matches more than `MOST_KEPT` groups has the groups with the most steps as candidates.
     """
 
