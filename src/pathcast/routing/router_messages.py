@@ -4,9 +4,9 @@
 
 Numbers are written seven bits per byte, low bits first, the last byte below 128. NS and ND are bit strings, with a bit
 per aggregate or data pattern of the advertisement (§4.3, §4.4). PS without bindings is a bit string, too, with a bit
-per aggregate that NS does not rule out; it is empty if all of those match. A binding of PS is written with its length and
-its labels in full: similar documents repeat the same bindings, so encoded and decoded bindings are cached. A message
-without annotations costs one byte.
+per aggregate that NS does not rule out; it is empty if all of those match. A binding of PS is written with its length
+and its labels in full: similar documents repeat the same bindings, so encoded and decoded bindings are cached. A
+message without annotations costs one byte.
 
 Invariant: `decode` returns the encoded annotations or raises `MessageError`; it rejects headers beyond `MOST_HEADER`
 bytes and more than `MOST_LISTED` bindings, labels and last places together, so the memory of a header is at most 10
