@@ -280,7 +280,7 @@ def test_registrations_of_which_one_is_refused_are_none():
         ("r3", compare("a", ">", 5), "'r3' is not a member"),
         ("r9", compare("a", ">", 5), "unknown node 'r9'"),
         ("r2", "a > 5", r"filter must be Filter\(\(…,\)\) or a term"),
-        ("r2", Filter(("a > 5",)), "a filter is"),  # type: ignore[arg-type]
+        ("r2", Filter(("a > 5",)), "filter must be"),  # type: ignore[arg-type]
     ]
     for node, wanted, reason in refused:
         with pytest.raises((MessageError, TopologyError), match=reason):

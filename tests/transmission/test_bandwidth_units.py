@@ -67,9 +67,9 @@ def test_a_bandwidth_that_is_none_is_refused(text, said):
         ("20", "not a number"),
         ("٣ms", "not a number"),
         ("20 hours", "unknown unit 'hours'"),
-        (-1, "0 or more"),
-        (math.inf, "0 or more"),
-        ([], "neither"),
+        (-1, "at least 0 seconds"),
+        (math.inf, "at least 0 seconds"),
+        ([], "must be text"),
     ],
 )
 def test_a_latency_that_is_none_is_refused(text, said):

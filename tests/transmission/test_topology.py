@@ -94,8 +94,8 @@ def test_a_directed_graph_and_a_multigraph_give_one_link_a_pair():
         (lambda: Topology(["a", "b", "c"], [(0, 1)]).rooted(), "'c' cannot be reached from 'a'"),
         (lambda: Topology.from_graph([1]), "must be a networkx graph, got list"),
         (lambda: Topology.from_graph(nx.path_graph(3), root=9), "root 9 is not a node"),
-        (lambda: Topology.from_graph(nx.Graph([(1, 2, {"bandwidth": "x"})])), "edge 1 – 2: bandwidth"),
-        (lambda: Topology.star(3).sample(4), "4 nodes can't be drawn from 3"),
+        (lambda: Topology.from_graph(nx.Graph([(1, 2, {"bandwidth": "x"})])), "edge 1 – 2: invalid bandwidth"),
+        (lambda: Topology.star(3).sample(4), "count must be from 1 to 3, got 4"),
         (lambda: Topology.star(3).shortest_paths("bytes"), "by 'latency' or 'hops'"),
     ],
 )
@@ -106,7 +106,7 @@ def test_what_is_no_topology_is_refused(make, said):
 
 def test_a_cycle_is_refused_by_its_names_and_broken_by_a_spanning_tree():
     graph = Topology(["a", "b", "c", "d"], [(0, 1), (1, 2), (2, 3), (3, 1)], latency=["1ms", "1ms", "5ms", "1ms"])
-    with pytest.raises(TopologyError, match=r"a cycle \(b – (c – d|d – c) – b\); .spanning_tree\(\)"):
+    with pytest.raises(TopologyError, match=r"a cycle \(b – (c – d|d – c) – b\); use .spanning_tree\(\)"):
         graph.rooted()
     tree = graph.spanning_tree()
     assert tree.is_tree and not tree.linked("c", "d") and tree.nodes == graph.nodes
