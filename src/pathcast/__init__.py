@@ -1,4 +1,4 @@
-"""Pathcast: each document to the subscribers whose standing XPath queries it matches.
+"""Pathcast: deliver each document to the subscribers whose standing XPath queries it matches.
 
     import pathcast
 
@@ -7,7 +7,7 @@
     matcher = subscriptions.compile()
     matcher.match(b"<news><head><title>Rain</title></head></news>").subscribers      # ['ada']
 
-Everything here loads on first use: importing the package costs next to nothing.
+Everything here loads on first use, so `import pathcast` is fast.
 """
 
 from importlib import import_module
@@ -76,7 +76,7 @@ _ROOMS = {
 }
 
 
-# Rooms that are used under their own name, as in `pathcast.roxsum.RoXSum`. Names in lines, not a line each.
+# Packages that are used under their own name, as in `pathcast.roxsum.RoXSum`. Several names per line.
 _OPEN_ROOMS = frozenset(
     {
         "documents", "joins", "literature", "matching", "mediation", "messages", "network", "patterns", "routing",

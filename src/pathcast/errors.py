@@ -1,16 +1,16 @@
-"""What can go wrong, as exceptions that a person can act on and that a pickle can carry.
+"""Exceptions: every error that Pathcast raises on purpose, with a reason that the user can act on.
 
-Every error has a `reason` (one sentence, without position), a `line` and `column` (from 1) where they are known, and
-an `index` (from 0) where it is about one of several things that were given. `str` joins the first three. Errors
-travel from Spark's workers to the driver, so each pickles to an equal one: all state lives in the keyword arguments
-that `__init__` takes.
+Every error has a `reason` (one sentence, without position), a `line` and `column` (from 1) if they are known, and
+an `index` (from 0) if it concerns one of several given items. `str` joins the first three. Spark sends errors from
+the workers to the driver, so every error pickles to an equal one: all its state is in the keyword arguments of
+`__init__`.
 """
 
 from typing import Any
 
 
 class PathcastError(Exception):
-    """The root of all errors that Pathcast raises on purpose."""
+    """The base class of all errors that Pathcast raises on purpose."""
 
     def __init__(self, reason: str, *, line: int | None = None, column: int | None = None) -> None:
         super().__init__(reason)
@@ -23,7 +23,7 @@ class PathcastError(Exception):
         return self.where() + self.reason
 
     def where(self) -> str:
-        """`line 3, column 7: `, or as much of it as is known."""
+        """`line 3, column 7: `, or the known part of it."""
         parts = [
             f"{word} {value}" for word, value in (("line", self.line), ("column", self.column)) if value is not None
         ]
@@ -47,18 +47,18 @@ def _revive(kind: type[PathcastError], reason: str, state: dict[str, Any]) -> Pa
 
 
 class DocumentError(PathcastError):
-    """A document is not well-formed, or uses a part of XML that Pathcast refuses."""
+    """A document is not well-formed, or uses a part of XML that Pathcast rejects."""
 
 
 class LimitError(PathcastError):
-    """Something outside exceeds a limit; the reason names the limit and how to raise it."""
+    """An input exceeds a limit; the reason names the limit and how to raise it."""
 
 
 class PatternError(PathcastError):
     """A subscription is not in the supported fragment of XPath.
 
-    `expression` is the whole subscription, `offending` the text that starts at `column`, `supported` says what could
-    stand there instead.
+    `expression` is the whole subscription, `offending` the unsupported text at `column`, and `supported` lists what is
+    allowed there instead.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class PatternError(PathcastError):
 
 
 def _pointed_at(expression: str, column: int | None, length: int, width: int = 96) -> str:
-    """The expression with carets under the offending part; long ones are cut around it."""
+    """The expression with carets under the offending part; a long expression is cut around that part."""
     at = (column or 1) - 1
     begin = max(0, at - width // 2) if len(expression) > width else 0
     shown = "".join(c if c.isprintable() else "·" for c in expression[begin : begin + width])
@@ -99,15 +99,15 @@ def _pointed_at(expression: str, column: int | None, length: int, width: int = 9
 
 
 class SnapshotError(PathcastError):
-    """An index on disk is damaged, foreign, or of a version that this Pathcast cannot read."""
+    """An index on disk is damaged, was not written by Pathcast, or has a version that this Pathcast cannot read."""
 
 
 class MappingError(PathcastError):
-    """A schema mapping is missing, outdated or cannot be derived."""
+    """A schema mapping is missing, is outdated or cannot be derived."""
 
 
 class MessageError(PathcastError):
-    """A message from another broker is truncated, corrupted or not what it claims to be."""
+    """A message from another broker is truncated, corrupted or of the wrong type; or a value cannot be in a message."""
 
 
 class PipelineError(PathcastError):
@@ -115,15 +115,15 @@ class PipelineError(PathcastError):
 
 
 class TopologyError(PathcastError):
-    """A topology, a link or the speed of one can't be used, or there is no such node."""
+    """A topology, a link or a link speed is invalid, or a node does not exist."""
 
 
 class SchemaError(PathcastError):
-    """A schema of tables names something twice or not at all, or joins what can't be joined."""
+    """A table schema has a duplicate or missing name, or joins columns that cannot be joined."""
 
 
 class ChangeError(PathcastError):
-    """A change of a table can't be made: a row does not fit its table, or is not there. Nothing was changed."""
+    """A table cannot be changed: a row does not fit its table, or does not exist. Nothing was changed."""
 
 
 class QueryError(PatternError):

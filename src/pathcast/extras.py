@@ -1,9 +1,9 @@
-"""Extras: packages that only some parts of Pathcast need, and the error that names the missing one.
+"""Extras: optional packages that only some parts of Pathcast need, and the error for a missing one.
 
     with extra("joins"):
         import sqlglot
 
-`pip install pathcast` brings what matching needs. Each other part has an extra of its own in `pyproject.toml`.
+`pip install pathcast` installs the packages that matching needs. Every other part has an extra in `pyproject.toml`.
 """
 
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ class MissingExtraError(PathcastError, ImportError):
 
 @contextmanager
 def extra(name: str) -> Iterator[None]:
-    """Around imports of packages of this extra: where one is missing, the error says what to install."""
+    """Wrap imports of the packages of this extra: if one is missing, the error names the extra to install."""
     try:
         yield
     except ModuleNotFoundError as error:

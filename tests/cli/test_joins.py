@@ -104,16 +104,16 @@ def test_a_change_that_can_not_be_made_is_told_and_the_others_go_on(tmp_path: Pa
 @pytest.mark.parametrize(
     ("files", "options", "reason"),
     [
-        ({"schema": "tables = 5"}, [], "schema, line 1: tables: must be a table of texts, not 5"),
+        ({"schema": "tables = 5"}, [], "schema, line 1: tables: must be a table of texts, got 5"),
         ({"schema": "joins = []"}, [], "schema: tables: is missing: For each table its columns"),
         (
             {"schema": "[tables]\nA = 'x'\n[joints]"},
             [],
-            "schema, line 3: joints: there is no such key; did you mean joins?",
+            "schema, line 3: joints: unknown key; did you mean joins?",
         ),
         ({"schema": "[tables"}, [], "schema: is not TOML: "),
         ({"schema": "joins = ['A.x']\n[tables]\nA = 'x'"}, [], "a join reads"),
-        ({"schema": "[tables]\nA = 5"}, [], "schema, line 1: tables: must be a table of texts, not {'A': 5}"),
+        ({"schema": "[tables]\nA = 5"}, [], "schema, line 1: tables: must be a table of texts, got {'A': 5}"),
         ({"subscriptions": "select * from Stocks\nselect x"}, [], "subscriptions, line 2: "),
         ({}, ["--scheme", "nope"], "there is no scheme 'nope'"),
     ],
@@ -157,4 +157,4 @@ def test_stdin_is_read_once(tmp_path: Path) -> None:
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     result = CliRunner().invoke(app, [str(tmp_path / name) for name in ("none", "b", "c")])
-    assert result.exit_code == 2 and "none: can't be read: No such file" in result.stderr
+    assert result.exit_code == 2 and "none: cannot be read: No such file" in result.stderr

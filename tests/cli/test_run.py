@@ -254,7 +254,7 @@ def test_a_file_that_is_wrong_has_status_2_and_is_told_with_its_line(folder, mon
     with pytest.raises(SystemExit) as ended:
         main()
     assert ended.value.code == 2
-    expected = f"error: {folder}/batch.toml, line 5: source.shema: there is no such key; did you mean schema?\n"
+    expected = f"error: {folder}/batch.toml, line 5: source.shema: unknown key; did you mean schema?\n"
     assert capsys.readouterr().err == expected
 
 

@@ -72,10 +72,10 @@ def test_a_kind_spreads_along_joins() -> None:
 @pytest.mark.parametrize(
     ("said", "line", "problem"),
     [
-        ("columns = {x = 3}", 5, "rows.A.columns: must be a table of texts, not {'x': 3}"),
-        ("columns = '@x'", 5, 'rows.A.columns: must be a table of texts, not "@x"'),
-        ("columns = {x = '@x'}\nrequired = 3", 6, "rows.A.required: must be a list of texts, not 3"),
-        ("columns = {x = '@x'}\nchanges = '@do'", 6, "rows.A.changes: there is no such key; did you mean change?"),
+        ("columns = {x = 3}", 5, "rows.A.columns: must be a table of texts, got {'x': 3}"),
+        ("columns = '@x'", 5, 'rows.A.columns: must be a table of texts, got "@x"'),
+        ("columns = {x = '@x'}\nrequired = 3", 6, "rows.A.required: must be a list of texts, got 3"),
+        ("columns = {x = '@x'}\nchanges = '@do'", 6, "rows.A.changes: unknown key; did you mean change?"),
         ("columns = {y = '@x'}", 5, "rows.A.columns: 'x' is missing, a column of A"),
         ("columns = {x = '@x', y = '@y'}", 5, "rows.A.columns: 'y' is no column of A; there are x"),
         ("columns = {x = '@x'}\n[rows.B]\nrows = '//b'\ncolumns = {}", 6, "rows.B: there is no table 'B'; there are A"),

@@ -1,4 +1,4 @@
-"""Which kernels keep the GIL: the brief ones, and no others."""
+"""Only brief kernels keep the GIL."""
 
 import re
 from typing import Any
@@ -10,7 +10,7 @@ BRIEF = re.compile(r"^@kernel\([^@]*?brief=True,?\s*\)\ndef (\w+)", re.MULTILINE
 
 
 def test_brief_kernels_keep_the_gil_and_others_release_it() -> None:
-    kernels: Any = trie_kernels  # a compiled function has more than its signature says
+    kernels: Any = trie_kernels  # a compiled function has more attributes than its type declares
     assert not kernels.enter_path.targetoptions["nogil"]
     assert kernels.insert_paths.targetoptions["nogil"]
 

@@ -1,4 +1,4 @@
-"""Compiled kernels are kept, and never older than any of their sources."""
+"""Compiled kernels are cached, and the cache is never stale."""
 
 import os
 import pty
@@ -80,7 +80,7 @@ def test_the_hash_covers_a_kernel_source_with_all_that_it_imports_and_nothing_el
     assert hashed() == hashes[0]
     tiny.replace("callee_kernels.py", "FACTOR = 2", "from .deeper.more_kernels import MORE\n\nFACTOR = 2")
     hashes.append(hashed())
-    deeper.write_text("from ..callee_kernels import FACTOR\n\nMORE = 2")  # a circle is no trap
+    deeper.write_text("from ..callee_kernels import FACTOR\n\nMORE = 2")  # circular imports terminate
     hashes.append(hashed())
     deeper.write_text("MORE = 3")
     hashes.append(hashed())
@@ -115,7 +115,7 @@ def test_a_cache_folder_that_cannot_be_made_is_replaced_by_a_temporary_one(tiny:
 
 
 def terminal(tiny: Tiny) -> str:
-    """What a process says on its terminal besides its answer."""
+    """The output of a process on its terminal, without its result."""
     ours, its = pty.openpty()
     with subprocess.Popen(
         [sys.executable, "-c", RUN], stdout=subprocess.PIPE, stderr=its, env=tiny.environment()
@@ -125,7 +125,7 @@ def terminal(tiny: Tiny) -> str:
     assert answer.startswith("42")
     try:
         return os.read(ours, 10_000).decode()
-    except OSError:  # the terminal has gone without a word
+    except OSError:  # the terminal closed without further output
         return ""
     finally:
         os.close(ours)
@@ -136,12 +136,12 @@ def test_compiling_is_announced_once_and_on_a_terminal_only(tiny: Tiny) -> None:
     assert terminal(tiny) == "", "nothing is compiled"
     shutil.rmtree(tiny.cache)
     said = terminal(tiny)
-    assert said.count("Pathcast compiles its kernels") == 1
-    # That nothing is said where standard error is no terminal, `Tiny.run` has seen whenever it compiled.
+    assert said.count("Pathcast is compiling its kernels") == 1
+    # `Tiny.run` checks on every compilation that nothing is printed if stderr is not a terminal.
 
 
 def cache_folder() -> Path:
-    """As a fresh process would find it."""
+    """The folder that a new process would find."""
     return cache.cache_folder.__wrapped__()
 
 

@@ -1,4 +1,4 @@
-"""Named arguments: signatures from annotations, and what kernels accept where Python calls them."""
+"""Signatures from annotations, and the arguments that kernels accept from Python."""
 
 import importlib
 import sys
@@ -140,7 +140,7 @@ def test_a_function_without_annotations_is_rejected_by_name() -> None:
 
 
 def test_an_annotation_that_kernels_do_not_take_is_rejected() -> None:
-    with pytest.raises(TypeError, match="kernels don't take <class 'dict'>"):
+    with pytest.raises(TypeError, match="a kernel argument cannot be <class 'dict'>"):
         argument_type(dict)
 
 

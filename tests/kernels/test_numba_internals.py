@@ -1,4 +1,4 @@
-"""Private parts of Numba that this package builds on: when Numba changes one, a test names it and what it is for."""
+"""Private parts of Numba that this package uses: when Numba changes one, a test names the part and its purpose."""
 
 import ast
 import inspect
@@ -15,7 +15,7 @@ FOLDER = Path(pathcast.kernels.__file__).parent
 
 
 class Part(NamedTuple):
-    """A part of Numba: where it is, its name, how it is called (None: not called), and what it is needed for."""
+    """A part of Numba: its owner, its name, how it is called (None: not called), and its purpose."""
 
     owner: Any
     name: str
@@ -24,7 +24,7 @@ class Part(NamedTuple):
 
 
 def library():
-    """An empty library, as Numba makes one for a function."""
+    """An empty library, as Numba creates it for a function."""
     return codegen.JITCodeLibrary(registry.cpu_target.target_context.codegen(), "test")
 
 
@@ -83,7 +83,7 @@ PARTS = [
         ]
     ),
     Part(dispatcher, "_cache", None, "kernel_compiler.py puts our cache there"),
-    Part(dispatcher, "_compile_for_args", ("args", "kws"), "kernel_compiler.py refuses parts from Python there"),
+    Part(dispatcher, "_compile_for_args", ("args", "kws"), "kernel_compiler.py rejects Python's calls of parts there"),
     Part(dispatcher, "add_overload", ("cres",), "kernel_compiler.py keeps parts without an entry point there"),
     Part(dispatcher, "overloads", None, "kernel_compiler.py keeps parts there"),
     Part(dispatcher, "disable_compile", ("val",), "kernel_compiler.py: a kernel has one signature"),
@@ -91,7 +91,7 @@ PARTS = [
 
 
 def problem(part):
-    """What is wrong with a part of Numba, for the person who updates it; None when nothing is."""
+    """The problem with a part of Numba, for the person who updates Numba; None if there is none."""
     named = f"Numba {numba.__version__}"
     owner = part.owner() if inspect.isfunction(part.owner) else part.owner
     where = f"{getattr(owner, '__name__', type(owner).__name__)}.{part.name}"
@@ -111,7 +111,7 @@ def test_numba_has_what_kernels_are_built_on(part):
 
 
 def calls(function):
-    """What a method calls, in order, but for dumps that an environment variable asks for."""
+    """The calls of a method, in order, except dumps that an environment variable enables."""
     (tree,) = ast.parse(inspect.cleandoc("\n" + inspect.getsource(function))).body
     found = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
     texts = [ast.unparse(node.func) for node in sorted(found, key=lambda node: (node.lineno, node.col_offset))]
@@ -156,7 +156,7 @@ def test_a_cache_asks_its_locator_for_what_ours_has():
 
 
 def used(path):
-    """Names with an underscore that a source takes from objects that are not its own."""
+    """Private names that a source reads from objects of other modules."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     attributes = [node for node in ast.walk(tree) if isinstance(node, ast.Attribute) and node.attr[:1] == "_"]
     own = {

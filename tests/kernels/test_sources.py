@@ -1,4 +1,4 @@
-"""Kernels depend on nothing that the cache's hash does not see."""
+"""The hash of the cache covers everything that kernels depend on."""
 
 import ast
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ SOURCES = {str(path.relative_to(PACKAGE)): path for path in kernel_sources()}
 
 
 def imports(path: Path) -> Iterator[tuple[str, list[str]]]:
-    """The modules that a file imports, those of this package as paths from its root, and what it takes from them."""
+    """The modules that a file imports (modules of this package as paths from its root) and the imported names."""
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             yield from ((alias.name, []) for alias in node.names)
@@ -47,7 +47,7 @@ def test_a_kernel_source_imports_only_numpy_kernels_and_other_kernel_sources(nam
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in SOURCES if name.endswith("_kernels.py")])
 def test_the_cache_sees_every_import_of_a_kernel_source(name: str) -> None:
-    """It looks for them in a quicker way than Python's own reading."""
+    """The cache finds imports with a regular expression, which is faster than Python's parser."""
     ours = {f"{module[2:]}.py" for module, _ in imports(SOURCES[name]) if module.startswith("./")}
     known = {str(path.relative_to(PACKAGE)) for path in imported_sources(SOURCES[name])}
     assert known == ours & SOURCES.keys()

@@ -1,4 +1,4 @@
-"""Random values, messages and filters. Few different ones, so that they meet."""
+"""Random values, messages and filters; few distinct ones, so that filters match messages."""
 
 from datetime import date, datetime
 

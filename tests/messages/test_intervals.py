@@ -1,4 +1,4 @@
-"""Intervals: what is in them, and what two of them are to each other."""
+"""Intervals: the values that they contain, and relations between two intervals."""
 
 from datetime import date, datetime
 
@@ -14,7 +14,7 @@ GRID = [quarter / 4 for quarter in range(-4, 32)]
 
 
 def members(interval: Interval) -> list[float]:
-    """What is in an interval between the numbers of the strategies, on a finer grid."""
+    """The values of an interval on a grid that is finer than the numbers of the strategies."""
     return [at for at in GRID if at in interval]
 
 
@@ -34,7 +34,7 @@ def test_other_families_and_null_are_in_no_interval() -> None:
 def test_ends_of_two_families_are_refused() -> None:
     with pytest.raises(MessageError, match="from 5 to 'a'"):
         Interval(5, "a")
-    with pytest.raises(MessageError, match="can't be compared"):
+    with pytest.raises(MessageError, match="cannot compare"):
         _ = Interval(5, None) & Interval("a", None)
     with pytest.raises(MessageError, match="NaN"):
         Interval(float("nan"), None)
@@ -48,7 +48,7 @@ def test_holding_and_meeting_are_those_of_sets(one: Interval, other: Interval) -
 
 
 def _longer(other: Interval, one: Interval) -> bool:
-    """Whether `other` goes on beyond the grid where `one` does not."""
+    """Whether `other` extends beyond the grid where `one` does not."""
     if other.empty:
         return False
     return (other.low is None and one.low is not None) or (other.high is None and one.high is not None)

@@ -1,4 +1,4 @@
-"""Bytes of messages and filters: everything comes back, nothing is believed."""
+"""Bytes of messages and filters: everything can be read back, and all input is checked."""
 
 import tracemalloc
 from datetime import date, datetime
@@ -91,7 +91,7 @@ def test_payload_comes_off_and_on_again() -> None:
         ({"a": "\ud800"}, "surrogate"),
         ({"a": True}, "type bool"),
         ({"a": [1]}, "type list"),
-        ({"": 1}, "not empty"),
+        ({"": 1}, "non-empty"),
     ],
 )
 def test_what_no_message_can_hold_is_refused(attributes: dict, reason: str) -> None:

@@ -1,4 +1,4 @@
-"""Content-addressable networks against the flat matcher, while nodes join, leave and fail."""
+"""Content-addressable networks compared with the flat matcher, while nodes join, leave and fail."""
 
 import pickle
 import random
@@ -62,7 +62,7 @@ def run_schedule(seed):
     at = draw.choice(nodes)
     faults = Faults.drawn(seed, nodes)
     if draw.random() < 0.5:
-        # One is gone for good, perhaps the server's own, and crashes again when it is no member any more.
+        # A node fails permanently, perhaps the server's own, and crashes again when it is no longer a member.
         gone = draw.choice(nodes)
         crashes = [Crash(gone, draw.random() / 5, None), Crash(gone, draw.uniform(2, 4), 0.1)]
         faults = Faults(seed, faults.drop, faults.duplicate, faults.delay, 1.0, crashes)
@@ -218,9 +218,9 @@ def test_ranges_between_neighbours_and_values_that_depend_on_others_are_read():
     assert network.publish(Message({"f": 2, "at": 45, "lo": 41, "hi": None})).subscribers == []
     with pytest.raises(MessageError, match="no range on 'a'"):
         network.register("r1", Filter((compare("g", "=", 3),)), "nowhere")
-    with pytest.raises(MessageError, match="can't stand together: their ranges on 'a' differ"):
+    with pytest.raises(MessageError, match="cannot share a point: their ranges on 'a' differ"):
         network.register_together("r1", [plain, gap], "both")
-    with pytest.raises(MessageError, match="not also one between lo and hi"):
+    with pytest.raises(MessageError, match=r"needs a Between term \(lo and hi\) for its range"):
         network.register("r1", Filter((compare("f", "=", 2), In("at", two))), "half")
 
 
@@ -255,20 +255,20 @@ def test_boxes_are_cut_and_joined_exactly():
 def test_what_cannot_be_is_refused_by_name():
     with pytest.raises(TopologyError, match="a CAN needs a space"):
         ContentNetwork.build(Topology.chain(2), kind="can")
-    with pytest.raises(TopologyError, match="has no space"):
+    with pytest.raises(TopologyError, match="only a CAN takes space"):
         ContentNetwork.build(Topology.chain(2), space=SPACE)
     with pytest.raises(TopologyError, match="only a CAN has members"):
         ContentNetwork.build(Topology.chain(2)).leave("r1")
     network = build(2)
-    with pytest.raises(TopologyError, match="'r1' is a member already"):
+    with pytest.raises(TopologyError, match="'r1' is already a member"):
         network.join("r1")
     network.leave("r2")
-    with pytest.raises(TopologyError, match="the last member can't leave"):
+    with pytest.raises(TopologyError, match="the last member cannot leave"):
         network.leave("r1")
-    with pytest.raises(TopologyError, match="'r2' is no member of the network; let it join"):
+    with pytest.raises(TopologyError, match="'r2' is not a member of the network; call join first"):
         network.publish(Message({"a": 1}), "r2")
     for low, high in ((5, 5), (0, float("inf"))):
-        with pytest.raises(MessageError, match=f"axis 'a' reaches from {low} to {high}"):
+        with pytest.raises(MessageError, match=f"axis 'a' needs finite low < high, got {low} and {high}"):
             Axis("a", low, high)
 
 
@@ -277,10 +277,10 @@ def test_registrations_of_which_one_is_refused_are_none():
     network = ContentNetwork.build(Topology.chain(3), kind="can", space=space, members=["r1", "r2"])
     refused: list[tuple[str, Any, str]] = [
         ("r2", compare("b", ">", 5), "no range on 'a'"),
-        ("r3", compare("a", ">", 5), "'r3' is no member"),
-        ("r9", compare("a", ">", 5), "no node 'r9'"),
-        ("r2", "a > 5", r"a filter is Filter\(\(…,\)\) or a term"),
-        ("r2", Filter(("a > 5",)), "a filter is"),  # type: ignore[arg-type]
+        ("r3", compare("a", ">", 5), "'r3' is not a member"),
+        ("r9", compare("a", ">", 5), "unknown node 'r9'"),
+        ("r2", "a > 5", r"filter must be Filter\(\(…,\)\) or a term"),
+        ("r2", Filter(("a > 5",)), "filter must be"),  # type: ignore[arg-type]
     ]
     for node, wanted, reason in refused:
         with pytest.raises((MessageError, TopologyError), match=reason):

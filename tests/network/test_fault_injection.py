@@ -73,9 +73,9 @@ def test_without_faults_nothing_is_acknowledged():
 
 
 def test_probabilities_are_checked():
-    with pytest.raises(Exception, match="drop is a probability below 1, not 1"):
+    with pytest.raises(Exception, match="drop must be a probability from 0 to below 1, got 1"):
         Faults(drop=1)
-    with pytest.raises(Exception, match="late by 0 seconds or more, not by up to -1"):
+    with pytest.raises(Exception, match="longest must be at least 0 seconds, got -1"):
         Faults(longest=-1)
-    with pytest.raises(Exception, match="a crash at -1 seconds"):
+    with pytest.raises(Exception, match="times of a crash must be at least 0 seconds, got at=-1"):
         Crash("r1", -1, None)

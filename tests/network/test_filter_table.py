@@ -1,4 +1,4 @@
-"""The table of filters against the flat matcher, and covering against messages."""
+"""The table of filters compared with the flat matcher, and covering compared with messages."""
 
 import random
 

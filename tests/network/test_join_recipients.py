@@ -1,4 +1,4 @@
-"""Recipients: exactly the subscriptions one of whose filters matches, in shares or not."""
+"""Recipients are exactly the subscriptions that have a matching filter, with shares or without."""
 
 from random import Random
 
@@ -34,7 +34,7 @@ def test_recipients_are_those_whose_filters_match(shares):
     server = standing.server()
     tables = [Recipients(standing, share, shares) for share in range(shares)]
     messages = [message for each in expected.values() for message in each]
-    # The same tables, told by a server that knows the batches as well.
+    # The same tables, from a server that knows the batches as well.
     for _ in range(2):
         messages += server.insert("R", {"k": 1, "a": 4, "p": "x"})
         messages += server.insert("S", {"k": 1, "m": 0, "c": 2.5, "d": None})

@@ -1,4 +1,4 @@
-"""CN*: payloads that are not sent twice, and what is lost when soft state is."""
+"""CN*: payloads are not sent twice; the cost of losing soft state."""
 
 import random
 from typing import Any
@@ -172,7 +172,7 @@ def test_repositories_are_capped_by_entries_and_bytes_and_forget_the_oldest_use(
         assert state.payload(b"\1") is None
         assert state.payload(b"\0") is not None
         assert state.counts.evicted == 1
-    # One that can't stay drives out no other.
+    # A payload that cannot stay evicts no other.
     large = Message({"p": bytes(2 * size)}, ["p"])
     for put in (state.keep, state.hold):
         put(b"large", large)
@@ -190,7 +190,7 @@ def test_sizes_are_those_of_the_encoded_message():
         units = units_of(message)
         letter = Letter.of(0, 0, message, units)
         names = ("server", "node")
-        # The source is left out where it is the node that sends, here the server's, or the server.
+        # The source is omitted if it is the sending node, here the server's, or the server.
         for carried, source in (({}, None), (units, 0), (units, 1)):
             whole = message if carried else message.bare()
             extra: dict[str, Any] = {
@@ -201,7 +201,7 @@ def test_sizes_are_those_of_the_encoded_message():
             packet = Publication(letter, carried, source, (), 0, (0, 0, 0))
             assert packet.size(names, starred=True) == encoded
             assert packet.size(names, starred=False) == whole.size
-    # Of two attributes one is left out.
+    # One of two attributes is omitted.
     (first, unit), (other, _) = units.items()
     half = Message({**message.bare(), **unit, "*i": other}, unit.payload)
     assert Publication(letter, {first: unit}, 0, (), 0, (0, 0, 0)).size(names, starred=True) == half.size
@@ -235,9 +235,9 @@ def test_a_copy_of_what_all_have_is_given_up_and_a_later_publication_of_the_payl
     network.publish(news(50))
     (id,) = units_of(news(50))
     end = network.forwarders[1]
-    # A late copy of the first publication, which is everywhere, without its payload: it asks.
+    # A late copy of the first publication, which has reached all nodes, without its payload: the node requests it.
     end.receive(0, Publication(Letter.of(0, 0, news(50), [id]), {}, None, (), 1, (0, 0, 98)))
-    # A copy of the next publication of the same payload waits with it; then comes an answer from before that one.
+    # A copy of the next publication of the same payload waits, too; then an answer from before that one arrives.
     network._begun[1] = network._transit.now
     network._payloads.begin(units_of(news(60)))
     end.receive(0, Publication(Letter.of(1, 0, news(60), [id]), {}, None, (), 1, (0, 0, 99)))
@@ -265,7 +265,7 @@ def test_payloads_that_pass_once_do_not_drive_out_those_that_come_again():
         state.keep(bytes([100 + number]) * 16, news(1).payload_message())
         assert len(state) <= 8
     assert all(id in state for id in often)
-    # The newest stays for a while: it can be needed again, and become old.
+    # The newest stays for a while: it may be needed again.
     new = bytes([99]) * 16
     for _ in range(2):
         state.keep(new, news(1).payload_message())

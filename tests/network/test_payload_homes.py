@@ -1,4 +1,4 @@
-"""Homes of payloads, and nodes that answer when they have been answered: few questions are the server's to answer."""
+"""Homes of payloads, and nodes that answer when they get their answer: the server answers few requests."""
 
 from collections.abc import Callable
 from typing import Any
@@ -33,7 +33,7 @@ def test_what_a_node_has_forgotten_comes_from_homes():
                 if turn == 7:
                     sizes = trace.traffic.links("payload")
                     sent[homes] = sent.get(homes, 0) + sum(size for (one, _), size in sizes.items() if one == "r1")
-    # 14 homes hold 3 each, which is enough but for chance; a question that is passed on has 23 bytes.
+    # 14 homes hold 3 each, which is usually enough; a forwarded request has 23 bytes.
     assert sent[True] < sent[False] / 3
     assert sent[True] >= 12 * 23
 
@@ -55,7 +55,7 @@ def test_a_question_is_passed_on_once_and_a_home_gets_a_copy():
     assert second.hop_latency == 2 + 3
     assert {("r7", "r1"), ("r1", "r4"), ("r4", "r7")} == set(second.traffic.links("payload"))
     assert second.traffic.links("payload")["r1", "r4"] == 23
-    # A node without a home for the payload any more is as one without homes.
+    # A payload whose home has gone is fetched as without homes.
     network._homes.discard(3)
     third = forgotten()
     assert third.subscribers == ["ada"] and ("r1", "r4") not in third.traffic.links("payload")
@@ -158,7 +158,7 @@ def test_nodes_that_ask_each_other_do_not_wait_for_each_other(monkeypatch):
 
     for number in (1, 2):
         monkeypatch.setattr(network.forwarders[number], "_send", forgetting(number))
-    # From both ends at once: each says to the other that it has the payload, and has it no more when it is asked.
+    # From both ends at once: each tells the other that it has the payload, and has evicted it when it is asked.
     network._inject(0, news(51, 0))
     network._inject(3, news(52, 0))
     trace = network.publish_all([])

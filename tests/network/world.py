@@ -1,4 +1,4 @@
-"""A network beside the flat matcher: every registered filter is evaluated on the message without its payload."""
+"""A network and the flat matcher, which evaluates every registered filter on the message without its payload."""
 
 import random
 from collections.abc import Hashable
@@ -79,14 +79,14 @@ def addresses_of(network: ContentNetwork) -> AddressSpace:
 
 
 def payloads_of(network: ContentNetwork, node: int) -> PayloadState:
-    """What a node of a CN* knows of payloads."""
+    """The payload state of a CN* node."""
     found = network.forwarders[node].payloads
     assert found is not None
     return found
 
 
 class World:
-    """A network and what is registered with it."""
+    """A network and its registrations."""
 
     def __init__(self, network: ContentNetwork) -> None:
         self.network = network
@@ -99,12 +99,12 @@ class World:
         self.network.unregister(self.registered.pop(place))
 
     def wanted(self, message: Message) -> list[Hashable]:
-        """Who is to get a message: the flat matcher."""
+        """The expected recipients of a message, by the flat matcher."""
         bare = message.bare()
         return sorted({one.subscriber for one in self.registered if one.filter.matches(bare)}, key=str)
 
     def publish(self, message: Message, at: str | None = None, faults: Faults | None = None) -> Trace:
-        """Publish, and hold the deliveries against the flat matcher."""
+        """Publish, and compare the deliveries with the flat matcher."""
         trace = self.network.publish(message, at, faults=faults)
         assert trace.subscribers == self.wanted(message)
         assert all(one.message == message for one in trace.deliveries)

@@ -1,4 +1,4 @@
-"""Overlays for this room's tests: any topology, subscriptions over the whole fragment, and what a flat matcher says."""
+"""Random overlays for tests: any topology, subscriptions over the whole fragment, and the results of a flat matcher."""
 
 from dataclasses import dataclass
 from random import Random
@@ -27,7 +27,7 @@ class World:
     _flat: tuple[set[int], Matcher, dict[int, Who]] | None = None
 
     def flat(self, document: bytes) -> set[Who]:
-        """Who is to get a document: what a single matcher says, which is made anew when subscriptions have changed."""
+        """The expected recipients of a document, by one matcher that is rebuilt when subscriptions have changed."""
         if self._flat is None or self._flat[0] != self.subscriptions.keys():
             flat = pathcast.Subscriptions(namespaces=self.namespaces)
             who = {flat.add(xpath): (subscriber, router) for router, xpath, subscriber in self.subscriptions.values()}
@@ -37,7 +37,7 @@ class World:
 
 
 def delivered(report: Report) -> set[Who]:
-    """Who got a document; nobody may get it twice at one router."""
+    """The recipients of a document; none may get it twice at one router."""
     who = [(each.subscriber, each.router) for each in report.deliveries]
     assert len(who) == len(set(who))
     return set(who)
@@ -58,7 +58,7 @@ def topology_of(random: Random) -> Topology:
 
 
 def world_of(seed: int) -> World:
-    """Half of the worlds have patterns over the whole fragment, half short paths and twigs over few names."""
+    """A random world: half have patterns over the whole fragment, half short paths and twigs over few names."""
     random = Random(seed)
     return whole_world(random) if seed % 2 else plain_world(random)
 

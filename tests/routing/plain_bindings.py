@@ -1,4 +1,4 @@
-"""Bindings by definition: every way to lay an aggregate over a document, as the reference engine would."""
+"""Bindings by definition: every embedding of an aggregate in a document, as the reference engine would find them."""
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice, product
@@ -11,7 +11,7 @@ from pathcast.patterns import Pattern
 from pathcast.routing.annotations.wildcard_bindings import Bindings, Labels, Wildcards
 
 MOST_BINDINGS = 4
-_TRIED = 64  # ways looked at for one aggregate and one label path or document
+_TRIED = 64  # embeddings tried for one aggregate and one label path or document
 
 
 def document_bindings(
@@ -22,7 +22,7 @@ def document_bindings(
     label: Callable[[int], str],
     most: int = MOST_BINDINGS,
 ) -> list[Bindings]:
-    """How a pattern occurs in a document: different bindings of the wanted wildcards; none where it does not match.
+    """The distinct bindings of the wanted wildcards of a pattern in a document; none if it does not match.
 
     `same_name(a, b)`: whether the document's name number `a` is the pattern's name `b`; `label(a)` is that name as
     patterns write it.
@@ -44,18 +44,18 @@ class _Laid:
         self._asked = [self._is_asked(place) for place in range(len(wildcards.nodes))]
 
     def _is_asked(self, place: int) -> bool:
-        """Whether a wanted wildcard stands at this step or below."""
+        """Whether a wanted wildcard is at this step or below."""
         here = {self.wildcards.descendant[place], self.wildcards.star[place]} & self.wanted
         return bool(here) or any(self._is_asked(below) for below in self.wildcards.below[place])
 
     def ways(self) -> Iterator[Bindings]:
-        """The bindings of every way to lay the pattern over the document."""
+        """The bindings of every embedding of the pattern in the document."""
         if self.wildcards.nodes:
             for found in self._below(0, DOCUMENT):
                 yield tuple(sorted(found))
 
     def _below(self, place: int, context: Place) -> Iterator[Bindings]:
-        """The bindings of a step and of those below it, under a node of the document."""
+        """The bindings of a step and of the steps below it, under a node of the document."""
         node = self.wildcards.nodes[place]
         for target in self.embedding.reached(node, context):
             if not self.embedding.satisfies(node, target):

@@ -12,7 +12,7 @@ def annotation(coder: StructureCoder, document: Document) -> bytes:
 
 
 def arrival(decoder: StructureDecoder, message: bytes, data: bytes) -> DocumentBatch:
-    """What arrives with an annotation that is not refused."""
+    """The batch from an annotation that must not be rejected."""
     found = decoder.decode(message, data)
     assert isinstance(found, DocumentBatch), found
     return found

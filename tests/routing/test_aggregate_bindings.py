@@ -1,4 +1,4 @@
-"""Bindings are true of the document they were found in, from the front, from the back, and when they are passed on."""
+"""Bindings hold in their document, whether found from the front or from the back, or passed on."""
 
 from random import Random
 

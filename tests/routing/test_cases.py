@@ -1,4 +1,4 @@
-"""Every case of the corpus has its answer when pattern and document are routers apart, all patterns at once."""
+"""Every case of the corpus gives the expected result with pattern and document at different routers, all at once."""
 
 from collections import defaultdict
 from functools import cache

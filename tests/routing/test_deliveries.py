@@ -1,4 +1,4 @@
-"""Whatever the policy, the topology and the engine: who gets a document is what one matcher over everything says."""
+"""For every policy, topology and engine, the recipients of a document are those of one matcher over everything."""
 
 from random import Random
 
@@ -53,7 +53,7 @@ def test_subscriptions_come_and_go_and_documents_come_from_anywhere(seed: int) -
 
 
 def copies(overlay: Overlay, document: bytes, policy: str) -> dict[str, bytes]:
-    """What subscribers got, by router."""
+    """The deliveries, by router."""
     got: dict[str, bytes] = {}
     overlay.publish(document, policy, "yfilter", receive=lambda who, data: got.update({who.router: data}))
     return got

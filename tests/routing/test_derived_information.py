@@ -1,4 +1,4 @@
-"""What derived information asserts is so in every document: lxml says what matches."""
+"""The assertions of derived information hold in every document, compared with lxml."""
 
 from random import Random
 
@@ -26,7 +26,7 @@ SEEDS = range(8)
 
 
 class Small:
-    """Subscriptions over few names, many of them alike, and documents over the same names."""
+    """Subscriptions over few names, many of them similar, and documents over the same names."""
 
     def __init__(self, seed: int) -> None:
         random = Random(seed)
@@ -122,7 +122,7 @@ def test_bindings_in_documents_are_such_that_the_bound_aggregate_matches(small: 
 
 
 def test_all_bindings_of_an_aggregate_tell_all_that_it_is_simple_for(small: Small) -> None:
-    """With every binding of every wildcard at hand, what matches among the simple ones is known to match."""
+    """With all bindings of all wildcards, every simple subscription that matches is known to match."""
     batch = read_batch(small.documents)
     for simple in small.derived.simple:
         aggregate = small.derived.aggregation.aggregates[simple.aggregate]

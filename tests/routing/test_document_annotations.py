@@ -1,4 +1,4 @@
-"""What annotations spare: each kind in a case of its own, after the paper's examples, and all on random overlays."""
+"""The savings of annotations: each kind in its own case, after the paper's examples, and all on random overlays."""
 
 from collections import Counter
 from random import Random
@@ -53,7 +53,7 @@ def test_an_aggregate_that_holds_vouches_for_what_it_implies(policy: str) -> Non
     report = overlay.publish('<a><b n="5"/><c/><e/></a>', policy, "yfilter")
     assert len(report.deliveries) == 6
     assert all(each.annotations.get("+s") for each in list(report.per_router.values())[1:])
-    if policy != "ES+s":  # which tells of what matched by then
+    if policy != "ES+s":  # which lists the matches so far
         assert [each.parsed for each in report.per_router.values()] == [True, False, False, False]
     assert {name for name, _ in delivered(overlay.publish('<a><b n="6"/><e/></a>', policy, "yfilter"))} == {
         "//e at r2", "//e at r4",
@@ -115,7 +115,7 @@ def test_parts_under_or_and_not_exclude_nothing() -> None:
 
 
 def test_a_pattern_that_is_over_ends_no_other_branch() -> None:
-    """The paper's own rule would lose it: x/y is over before w comes."""
+    """The paper's rule would lose it: x/y ends before w begins."""
     overlay = chain({"r2": ["/r[x/y]/w"], "r3": ["/r[x/y]/w", "//x/y"]}, keep=1.0)
     for policy in ("L+d", "L+sd-sd", "ES+d"):
         got = who(overlay, "<r><x><y/></x><w/></r>", policy)
@@ -187,7 +187,7 @@ def test_entries_behind_numbers_are_marked_and_counted() -> None:
         for number in np.flatnonzero(numbers):
             expected[behind[number]] = True
         expected &= before | ~idle
-        among = random.permutation(entries + 2)[: entries - 1].astype(np.int32)  # no number is over the last two
+        among = random.permutation(entries + 2)[: entries - 1].astype(np.int32)  # the last two have no number
         idle, before, expected = (np.append(mask, [False, False]) for mask in (idle, before, expected))
         marked = before[among]
         fresh = advertisement.EntriesBehind(behind).mark(numbers, among, idle, marked)
@@ -215,7 +215,7 @@ def test_of_data_patterns_the_largest_of_an_entry_tell_what_all_do() -> None:
         patterns = random.sample(sorted(inside), len(inside) // 2)
         entries = random.sample(chains, 12)
         containing = [[place for place, each in enumerate(entries) if is_in(some, each)] for some in patterns]
-        gone = random.sample(patterns, len(patterns) // 3)  # and with them whatever contains one
+        gone = random.sample(patterns, len(patterns) // 3)  # and so are all that contain one
         absent = np.array([any(is_in(each, some) for each in gone) for some in patterns])
         idle, among = np.zeros(12, dtype=np.bool_), np.arange(12, dtype=np.int32)
         all_of_them, largest = np.zeros((2, 12), dtype=np.bool_)

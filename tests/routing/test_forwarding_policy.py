@@ -1,4 +1,4 @@
-"""Policies as text: what is accepted, how it prints, and why the rest is refused."""
+"""Policies as text: accepted texts, printing, and the errors for invalid texts."""
 
 import itertools
 
@@ -38,15 +38,15 @@ def test_every_combination_can_be_read() -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("ES-s", "before it has read all of it"),
+        ("ES-s", "before reading all of it"),
         ("ES+s-d", "takes no negative annotations"),
-        ("L+x", r"no annotation '\+x'; there are \+s \+d \+t"),
-        ("L-t", "no annotation '-t'; there are -s -d"),
-        ("L+ss", "twice"),
-        ("l", "a policy is"),
-        ("", "a policy is"),
-        ("L+", "a policy is"),
-        ("adaptive+s", "a policy is"),
+        ("L+x", r"unknown annotation '\+x'; use \+s \+d \+t"),
+        ("L-t", "unknown annotation '-t'; use -s -d"),
+        ("L+ss", "duplicate"),
+        ("l", "use 'ES', 'L' or 'adaptive'"),
+        ("", "use 'ES', 'L' or 'adaptive'"),
+        ("L+", "use 'ES', 'L' or 'adaptive'"),
+        ("adaptive+s", "use 'ES', 'L' or 'adaptive'"),
         ("adaptive(1.5)", "0 to 1"),
         ("adaptive(.)", "0 to 1"),
     ],
@@ -59,7 +59,7 @@ def test_others_are_refused_with_the_reason(text: str, reason: str) -> None:
 def test_forwarding_early_needs_an_engine_that_runs_as_a_stream() -> None:
     overlay = Overlay(Topology.chain(2))
     for engine in set(engines()) - set(streaming_engines()):
-        with pytest.raises(ValueError, match="engines that run as a stream: .*yfilter"):
+        with pytest.raises(ValueError, match="use one of .*yfilter"):
             overlay.publish("<a/>", "ES", engine)
     with pytest.raises(ValueError, match="unknown engine"):
         overlay.publish("<a/>", "L", "nonesuch")

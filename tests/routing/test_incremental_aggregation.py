@@ -1,4 +1,4 @@
-"""An aggregation that follows changes covers what is there, within its bound, and tells what has changed."""
+"""An incremental aggregation covers the current subscriptions, within its bound, and reports its changes."""
 
 from random import Random
 
@@ -42,7 +42,7 @@ def check(changing: ChangingAggregation) -> None:
 
 
 class Following(RuleBasedStateMachine):
-    """A receiver that hears changes only knows at every version what the sender has."""
+    """A receiver that gets only changes has the same aggregates as the sender at every version."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -229,6 +229,6 @@ def test_a_subscription_that_comes_later_is_spared_work_like_the_others() -> Non
     again = overlay.subscribe("r3", "/a/b/c250", "later")
     report = overlay.publish("<a><b><c250/></b></a>", "L+s", "yfilter")
     assert [delivery.subscriber for delivery in report.deliveries] == ["later"]
-    assert not report.per_router["r2"].parsed  # the binding of c250 tells
+    assert not report.per_router["r2"].parsed  # known by the binding of c250
     overlay.unsubscribe(again)
     assert overlay.publish("<a><b><c250/></b></a>", "L+s", "yfilter").deliveries == ()

@@ -1,4 +1,4 @@
-"""Clusters found by hashing are those that making every change and comparing finds."""
+"""Clusters found by hashing equal those found by applying every change and comparing."""
 
 from collections import defaultdict
 
@@ -11,7 +11,7 @@ from tests.generators.rounds import drawn
 
 
 def plain_clusters(patterns: list[Pattern]) -> dict[Pattern, set[int]]:
-    """The definition: for each pattern that a change leads to, the patterns that it leads from."""
+    """The definition: for each result of a change, the patterns that the change turns into it."""
     found: dict[Pattern, set[int]] = defaultdict(set)
     for index, pattern in enumerate(patterns):
         for _, _, looser in generalisations(pattern):

@@ -1,4 +1,4 @@
-"""Times are measured where a stream stops: they grow with the place, and stop short of a whole pass."""
+"""Times are measured where a stream stops: they increase with the place, and are less than a whole pass."""
 
 from itertools import count
 from random import Random
@@ -47,7 +47,7 @@ def test_ascii_documents_are_really_cut() -> None:
 
 
 class Recording:
-    """An engine that writes down how far its streams went."""
+    """An engine that records how far its streams ran."""
 
     def __init__(self, engine: Engine) -> None:
         assert isinstance(engine, Streaming)

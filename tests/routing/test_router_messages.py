@@ -1,4 +1,4 @@
-"""Annotations arrive as they were sent; bytes that are no header are refused."""
+"""Annotations arrive as they were sent; malformed headers are rejected."""
 
 import numpy as np
 import pytest
@@ -97,19 +97,19 @@ def test_a_damaged_header_never_hides_the_document(sent: Annotations, data: st.D
         (b"\x48\x01\x03\x01\x03\x01", "more or fewer"),
         (b"\x48\x01\x03\x01\x01\x01", "more or fewer"),
         (b"\x48\x01\x03\x01\x02\x05", "beyond its end"),
-        (b"\x48\x01\x03\x01\x02\x03", "none are needed"),
-        (b"\x08\x01\xff\xff\xff\xff\x0f", "cut off"),
+        (b"\x48\x01\x03\x01\x02\x03", "redundant"),
+        (b"\x08\x01\xff\xff\xff\xff\x0f", "truncated"),
         (b"\x08\x01\x01\x03", "beyond its end"),
-        (b"\x02\x01\xff\xff\xff\xff\x0f", "cut off"),
-        (b"\x02\x01\x01\x03\x00\x01\x00", "cut off"),
-        (b"\x02\x01\x01\x03\x00\x00\x05", "left over"),
+        (b"\x02\x01\xff\xff\xff\xff\x0f", "truncated"),
+        (b"\x02\x01\x01\x03\x00\x01\x00", "truncated"),
+        (b"\x02\x01\x01\x03\x00\x00\x05", "extra bytes"),
         (b"\x02\x01\x00", "empty list"),
-        (b"\x02\x01\x01\x06\x00\x01\x00\x01\x01\xff", "no UTF-8"),
+        (b"\x02\x01\x01\x06\x00\x01\x00\x01\x01\xff", "not UTF-8"),
         (b"\x04\x01\x00", "empty list"),
-        (b"\x04\x01\x02\x01\x01\x00\x01", "twice"),
-        (b"\x04\x81\x00", "longer than it needs"),
+        (b"\x04\x01\x02\x01\x01\x00\x01", "duplicate"),
+        (b"\x04\x81\x00", "longer than necessary"),
         (b"\x04\xff\xff\xff\xff\xff\x01", "more than 5 bytes"),
-        (b"\x08\x01\x00\x00", "left over"),
+        (b"\x08\x01\x00\x00", "extra bytes"),
     ],
 )
 def test_hostile_headers_are_refused(header: bytes, reason: str) -> None:
@@ -124,7 +124,7 @@ def test_a_header_that_is_too_long_is_refused_before_it_is_read() -> None:
 
 @pytest.mark.parametrize("start", [b"\x02\x01", b"\x04\x01"])
 def test_a_header_lists_no_more_than_can_be_of_use(start: bytes) -> None:
-    with pytest.raises(MessageError, match="lists 65,536 things"):
+    with pytest.raises(MessageError, match="lists 65,536 items"):
         decode_header(start + b"\x80\x80\x04" + b"\x01" * (1 << 17))
 
 

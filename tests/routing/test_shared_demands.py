@@ -1,4 +1,4 @@
-"""What all subscriptions demand of the document as a whole, every aggregate demands."""
+"""Absolute paths that all subscriptions require are required by every aggregate."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""An overlay on disk: whatever is missing from it, the error is one of the snapshot."""
+"""An overlay on disk: whatever is missing from it, the error is a `SnapshotError`."""
 
 import os
 from contextlib import suppress

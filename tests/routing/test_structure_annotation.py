@@ -1,4 +1,4 @@
-"""On what a structure annotation tells, every engine answers as on the parsed document."""
+"""On a decoded structure annotation, every engine returns the same results as on the parsed document."""
 
 from functools import cache
 from itertools import groupby
@@ -44,7 +44,7 @@ class Link:
         self.decoder = StructureDecoder(self.needs, table.names)
 
     def over(self, batch: DocumentBatch) -> DocumentBatch:
-        """A batch of one document as it arrives; nothing may be refused."""
+        """A batch of one decoded document; it must not be rejected."""
         return arrival(self.decoder, annotation(self.coder, batch[0]), batch[0].data)
 
 
@@ -107,7 +107,7 @@ def test_random_patterns_match_what_arrives_as_what_was_read(seed):
         for batch in readable:
             arrived = first.over(batch)
             assert answers(made, arrived) == answers(made, batch), name
-            further = second.over(arrived)  # what arrived is enough to send it on
+            further = second.over(arrived)  # the decoded annotation suffices to send it on
             assert_same_tree(batch, further)
             assert answers(made, further) == answers(made, batch), name
 
@@ -206,7 +206,7 @@ def test_a_receiver_that_forgot_is_understood_again_after_one_refusal():
     link.decoder.forget()
     refusal = link.decoder.decode(annotation(link.coder, batch[0]), b"<a><b/></a>")
     assert isinstance(refusal, Refused) and refusal.resend
-    assert refusal.reason == "the structure annotation can't be used: its label paths are not known here"
+    assert refusal.reason == "the structure annotation cannot be used: its label paths are unknown here"
     link.coder.hear(refusal.encode())
     link.over(batch)
     assert len(annotation(link.coder, batch[0])) < 60
@@ -219,9 +219,9 @@ def test_a_sender_that_forgot_begins_a_dictionary_that_is_taken_up():
     link.coder = StructureCoder(link.needs)
     batch = read_batch([b"<a><c/></a>"])
     assert answers(made, link.over(batch)) == answers(made, batch)
-    link.coder = StructureCoder(link.needs, epoch=link.coder._sent.epoch)  # drawn again by bad luck
+    link.coder = StructureCoder(link.needs, epoch=link.coder._sent.epoch)  # the same random number by chance
     link.over(read_batch([b"<c><a/></c>"]))
-    link.coder._told = 1  # as if only the rest had to be told: this is about another dictionary
+    link.coder._told = 1  # as if only the rest had to be sent: this belongs to another dictionary
     other = StructureCoder(link.needs, epoch=link.coder._sent.epoch)
     link.decoder.decode(annotation(other, batch[0]), b"<a><c/></a>")
     refusal = link.decoder.decode(annotation(link.coder, read_batch([b"<c><b/></c>"])[0]), b"<c><b/></c>")
@@ -289,7 +289,7 @@ def sealed(message: bytearray) -> bytes:
 
 
 def assert_sound(batch: DocumentBatch) -> None:
-    """Whatever was told, the arrays are those of some tree, and values lie where there are bytes."""
+    """For any message, the arrays form a tree, and values lie within the bytes."""
     count = len(batch.name)
     index = np.arange(count)
     assert np.all(batch.parent < index) and np.all(batch.parent[1:] >= 0) and batch.parent[0] == -1

@@ -1,4 +1,4 @@
-"""The quick way from an annotation to matches gives what the document gives, and refuses what can't be decoded."""
+"""The fast path from an annotation gives the matches of the document, and rejects what cannot be decoded."""
 
 from itertools import pairwise
 from random import Random

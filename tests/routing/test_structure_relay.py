@@ -1,4 +1,4 @@
-"""An annotation that is passed on says what one made from the elements would."""
+"""A relayed annotation equals one made from the elements."""
 
 from random import Random
 

@@ -1,4 +1,4 @@
-"""With structure annotations routers match without parsing, and deliver what a flat matcher says."""
+"""With structure annotations routers match without parsing, and deliver as a flat matcher would."""
 
 from functools import cache
 from random import Random
@@ -15,7 +15,7 @@ from .drawn import delivered, world_of
 
 @cache
 def advertised_world(seed):
-    """A world that all policies share: what its links have learnt under one is there under the next."""
+    """A world that all policies share: its links keep what they have learnt under earlier policies."""
     world = world_of(1000 + seed)
     world.overlay.advertise(keep=0.25)
     return world
@@ -54,7 +54,7 @@ def test_only_the_first_router_parses():
 
 
 def test_a_structure_that_is_too_large_for_a_header_is_left_out():
-    """A value with an entity reference stands in the structure as a whole."""
+    """The structure contains the whole of a value with an entity reference."""
     overlay = chain(["/a/b", "//c", "//d[. = 'red']"])
     large = overlay.publish(b"<a><b/><c/><d>&amp;" + b"d" * MOST_STRUCTURE + b"</d></a>", "L+t")
     assert len(large.deliveries) == 2 and all(each.parsed for each in large.per_router.values())
@@ -68,7 +68,7 @@ def test_a_router_that_forgot_parses_once_and_tells():
     overlay.publish(document, "L+t")
     overlay.router("r3").structures.forget()
     forgetful = overlay.publish(document, "L+t").per_router
-    assert forgetful["r3"].parsed and "not known here" in (forgetful["r3"].refused or "")
+    assert forgetful["r3"].parsed and "unknown here" in (forgetful["r3"].refused or "")
     assert len(overlay.publish(document, "L+t").deliveries) == 2
     assert not overlay.publish(document, "L+t").per_router["r3"].parsed
 

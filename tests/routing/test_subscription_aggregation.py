@@ -1,4 +1,4 @@
-"""Aggregation loses no document, keeps within its bound, and says what it covers."""
+"""Aggregation loses no document, keeps its bound, and reports what it covers."""
 
 import pytest
 from hypothesis import given, settings
@@ -134,6 +134,6 @@ def test_many_subscriptions_of_a_schema_fit_a_quarter_of_their_steps() -> None:
     patterns = [parse(text) for text in texts]
     found = aggregate(patterns)
     total = sum(map(size, patterns))
-    assert 0.2 * total < found.steps <= 0.25 * total  # the room is used
+    assert 0.2 * total < found.steps <= 0.25 * total  # the bound is used up
     for pattern, indices in zip(found.aggregates, found.covered, strict=True):
         assert all(contains(pattern, patterns[index]) for index in indices.tolist())

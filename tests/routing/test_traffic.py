@@ -1,4 +1,4 @@
-"""An overlay keeps what its links carried, so that it can be drawn."""
+"""An overlay records the traffic on its links, so that it can be drawn."""
 
 import pytest
 

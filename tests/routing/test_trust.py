@@ -1,4 +1,4 @@
-"""Annotations that lie, are out of date or are no annotations at all cost time, never a delivery."""
+"""False, outdated or malformed annotations cost time, never a delivery."""
 
 from random import Random
 from typing import Any
@@ -22,7 +22,7 @@ seeds = st.integers(0, 1 << 20)
 
 
 def lie(random: Random, making: AnnotationMaker, neighbour: str, version: int = 0) -> Annotations:
-    """Annotations that are well-formed and say anything."""
+    """Random well-formed annotations."""
     received = making.router.received[neighbour]
     count, patterns = len(received.aggregates), len(received.data)
     bindings = tuple(
@@ -69,7 +69,7 @@ def test_over_untrusted_links_lies_cost_no_delivery(seed: int) -> None:
 
 @pytest.mark.slow
 def test_over_trusted_links_lies_are_believed() -> None:
-    """So that the test above can fail."""
+    """Show that the test above can fail."""
     wrong = 0
     for seed in range(0, 20, 2):
         world = world_of(seed)

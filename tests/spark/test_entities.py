@@ -161,7 +161,7 @@ def test_a_pipeline_expands_entities(spark, folder):
 def test_a_pipeline_refuses_entities_unless_it_says_otherwise(tmp_path: Path):
     text = SMALL.replace('format = "parquet"', 'format = "parquet"\nentities = "{}"')
     ((_, key, reason),) = problems(tmp_path, text.format("allow"))
-    assert (key, reason) == ("source.entities", 'must be "refuse" or "expand", not "allow"')
+    assert (key, reason) == ("source.entities", 'must be "refuse" or "expand", got "allow"')
 
 
 def test_another_way_with_entities_is_refused_before_anything_runs(spark, index):

@@ -155,7 +155,7 @@ def test_nothing_is_written_where_something_else_is(tmp_path):
 def test_an_unknown_key_is_named_with_its_line_and_what_is_near(tmp_path):
     text = SMALL.replace('path = "documents"', 'path = "documents"\nshema = "xml binary"')
     assert problems(tmp_path, text) == [
-        (5, "source.shema", "there is no such key; did you mean schema?"),
+        (5, "source.shema", "unknown key; did you mean schema?"),
     ]
 
 
@@ -164,8 +164,8 @@ def test_an_unknown_key_is_named_with_its_line_and_what_is_near(tmp_path):
     [
         (("[source]", "[sorce]"), 2, "sorce", "did you mean source"),
         (('index = "index"', 'index = "index"\nmode = "append"'), 8, "subscriptions.mode", "deliveries.mode and"),
-        (('format = "parquet"', "format = 3"), 3, "source.format", "must be text, not 3"),
-        (('path = "documents"', "path = [1]"), 4, "source.path", "must be a path or list of paths, not [1]"),
+        (('format = "parquet"', "format = 3"), 3, "source.format", "must be text, got 3"),
+        (('path = "documents"', "path = [1]"), 4, "source.path", "must be a path or list of paths, got [1]"),
         (
             ('path = "deliveries"', 'per = "reader"'),
             10,
@@ -218,7 +218,7 @@ def test_what_a_stream_needs_is_said(tmp_path, stream, key, reason):
 @pytest.mark.parametrize(
     ("source", "key", "reason"),
     [
-        ('settle = "2s"', "source.settle", 'must be an interval such as "2 seconds", not "2s"'),
+        ('settle = "2s"', "source.settle", 'must be an interval such as "2 seconds", got "2s"'),
         ('schema = "content binary"', "source.schema", 'format = "files" has columns of its own in a stream'),
         ("options = { maxFileAge = 1 }", "source.options", "option maxFileAge is not supported"),
         ("options = { latestfrist = true }", "source.options", "did you mean latestFirst?"),
@@ -262,8 +262,8 @@ def test_all_problems_are_told_at_once_in_the_order_of_lines(tmp_path):
     with pytest.raises(PipelineFileError) as raised:
         read_pipeline(written(tmp_path, text))
     assert str(raised.value).splitlines() == [
-        f'{tmp_path}/pipeline.toml, line 3: source.format: must be text, not ""',
-        f"{tmp_path}/pipeline.toml, line 10: deliveries.pth: there is no such key; did you mean path?",
+        f'{tmp_path}/pipeline.toml, line 3: source.format: must be text, got ""',
+        f"{tmp_path}/pipeline.toml, line 10: deliveries.pth: unknown key; did you mean path?",
     ]
     assert pickle.loads(pickle.dumps(raised.value)) == raised.value
 
@@ -283,7 +283,7 @@ def test_a_file_that_is_not_toml_has_its_line(tmp_path):
 def test_a_file_that_is_not_there_is_named(tmp_path):
     with pytest.raises(PipelineFileError) as raised:
         read_pipeline(tmp_path / "nowhere.toml")
-    assert raised.value.problems == (Problem(None, "", "can't be read: No such file or directory"),)
+    assert raised.value.problems == (Problem(None, "", "cannot be read: No such file or directory"),)
 
 
 def test_the_reference_in_the_documentation_is_that_of_the_code():

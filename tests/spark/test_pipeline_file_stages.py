@@ -52,12 +52,12 @@ def test_overlay_shards_and_joins_arrive(tmp_path):
 @pytest.mark.parametrize(
     ("more", "line", "key", "reason"),
     [
-        ('[overlay]\nlevels = 2\npolicy = "M"', 15, "overlay.policy", "policy 'M': a policy is 'ES', 'L'"),
+        ('[overlay]\nlevels = 2\npolicy = "M"', 15, "overlay.policy", "invalid policy 'M': use 'ES', 'L'"),
         ('[overlay]\nlevels = 2\npolicy = "ES-s"', 15, "overlay.policy", "ES takes no negative annotations"),
-        ("[overlay]\nlevels = 2\nkeep = 0", 15, "overlay.keep", "must be a number above 0, at most 1, not 0"),
+        ("[overlay]\nlevels = 2\nkeep = 0", 15, "overlay.keep", "must be a number above 0, at most 1, got 0"),
         ('[overlay]\ntopology = "t"\nlevels = 2', 15, "overlay.levels", "stands beside overlay.topology"),
         ("[overlay]\nfanout = 2", 14, "overlay.fanout", "goes with overlay.levels, which is not given"),
-        ("[overlay]\n[subscriptions2]", 14, "subscriptions2", "there is no such key; did you mean subscriptions"),
+        ("[overlay]\n[subscriptions2]", 14, "subscriptions2", "unknown key; did you mean subscriptions"),
         ('[joins]\nschema = "s"', 13, "joins.key", "is missing: A column of whole numbers"),
         ('[joins]\nscheme = "ref-j"', 14, "joins.scheme", 'must be "ref-sj-clu+" or'),
         ('[joins]\ndead_leters = "d"', 14, "joins.dead_leters", "did you mean dead_letters?"),

@@ -1,4 +1,4 @@
-"""Manifests that a forger writes: any JSON, with a checksum that fits."""
+"""Forged manifests: any JSON, with a valid checksum."""
 
 import json
 from collections.abc import Mapping
@@ -16,5 +16,5 @@ def manifest_of(folder: Path) -> dict[str, Any]:
 
 
 def forge(folder: Path, manifest: Mapping[str, Any]) -> None:
-    """Give a snapshot another manifest, as a writer would write it."""
+    """Replace the manifest of a snapshot by a valid one with this content."""
     (folder / MANIFEST).write_bytes(_text(manifest))

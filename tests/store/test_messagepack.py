@@ -1,4 +1,4 @@
-"""MessagePack of a declared type: what was written comes back with its types; other bytes are an error, cheaply."""
+"""MessagePack of a declared type: values are read back with their types; other bytes are an error, at low cost."""
 
 import os
 import pickle
@@ -24,11 +24,11 @@ NUMBERS = st.one_of(st.integers(-(1 << 63), (1 << 63) - 1), st.floats(), st.samp
 
 
 def without_fold(moment):
-    """A moment as the bytes hold it: `fold` means nothing without a zone."""
+    """A datetime as the bytes store it: without `fold`, which has no meaning without a time zone."""
     return moment.replace(fold=0)
 
 
-# Types and values of them; `int | float` keeps 1 and 1.0 apart.
+# Types and values of these types; `int | float` distinguishes 1 and 1.0.
 KINDS = [
     (int | float, NUMBERS),
     (int | float | None, NUMBERS | st.none()),
@@ -124,7 +124,7 @@ def long(code, count):
     return bytes([code]) + count.to_bytes(4, "big")
 
 
-# Each ends early, means nothing, or promises far more than its length.
+# Each is truncated, is malformed, or claims to be far longer than it is.
 HOSTILE = {
     "a length of a list": long(0xDD, 0xFFFFFFFF),
     "a length of a list within": b"\x92\x91\x93\xa1R" + long(0xDD, 0x0FFFFFFF),
@@ -181,7 +181,7 @@ PIECES = [
 
 
 def mutations(count):
-    """Bytes that are nearly what was written, and heaps of pieces."""
+    """Mutations of written bytes, and random sequences of pieces."""
     random = Random(3)
     seeds = [WHOLE[2:], *HOSTILE.values()]
     for _ in range(count):
@@ -201,13 +201,13 @@ def mutations(count):
 
 
 def fits(value):
-    """Whether a value has the types of a state, to the last number."""
+    """Whether a value has the types of a state, including every number."""
     again = msgspec.convert(value, STATE_TYPE, strict=True)
     return repr(again) == repr(value)
 
 
 def read_within(megabytes, count):
-    """Read mutations with so much memory more than now; how many were values."""
+    """Read mutations with a limit on additional memory; return how many decoded to values."""
     import resource
 
     assert STATES.read(WHOLE) == STATE

@@ -119,22 +119,22 @@ def test_every_mistake_is_told_with_its_line(tmp_path: Path) -> None:
     assert car is None
     assert [(one.line, one.key, one.reason) for one in file.problems] == [
         (None, "name", "is missing: What it is called."),
-        (1, "nam", "there is no such key; did you mean name?"),
-        (2, "wheels", "there is no such key; did you mean wheel?"),
-        (3, "engine", "is a section: write [engine]"),
-        (7, "wheel[1].size", "must be a whole number from 1 up, not 0"),
+        (1, "nam", "unknown key; did you mean name?"),
+        (2, "wheels", "unknown key; did you mean wheel?"),
+        (3, "engine", "must be a section; write [engine]"),
+        (7, "wheel[1].size", "must be a whole number from 1 up, got 0"),
         (8, "wheel[2].size", "is missing: Inches."),
-        (10, "door.left.fuel", "there is no such key here; there is engine.fuel and spare.fuel"),
-        (13, "spare.fuel", 'must be "petrol" or "diesel", not "desel"; did you mean "diesel"?'),
+        (10, "door.left.fuel", "unknown key in this section; did you mean engine.fuel or spare.fuel?"),
+        (13, "spare.fuel", 'must be "petrol" or "diesel", got "desel"; did you mean "diesel"?'),
     ]
-    assert file.told().splitlines()[1] == f"{tmp_path}/car.toml, line 1: nam: there is no such key; did you mean name?"
+    assert file.told().splitlines()[1] == f"{tmp_path}/car.toml, line 1: nam: unknown key; did you mean name?"
 
 
 def test_what_is_no_list_of_sections_is_told(tmp_path: Path) -> None:
     _, file = read(tmp_path, "name = 'Beetle'\nwheel = 4\ndoor = 2\n")
     assert [one.reason for one in file.problems] == [
-        "is a list of sections: write [[wheel]]",
-        "holds sections: write [door.SIDE]",
+        "must be a list of sections; write [[wheel]]",
+        "must contain sections; write [door.SIDE]",
     ]
 
 

@@ -1,4 +1,4 @@
-"""Speeds are read as people write them, and what can't be read says what is missing."""
+"""Speeds are read from text; the error for invalid text states what is missing."""
 
 import math
 
@@ -41,8 +41,8 @@ def test_latency_is_seconds(text, value):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("10MB", "it has no unit of time"),
-        ("10", "it has no unit of time"),
+        ("10MB", "the unit of time is missing"),
+        ("10", "the unit of time is missing"),
         ("fast", "not a number with a unit"),
         ("-1MB/s", "not a number with a unit"),
         ("٣MB/s", "not a number with a unit"),
@@ -52,8 +52,8 @@ def test_latency_is_seconds(text, value):
         (0, "more than 0 bytes"),
         (-5, "more than 0 bytes"),
         (math.nan, "more than 0 bytes"),
-        (None, "neither text"),
-        (True, "neither text"),
+        (None, "must be text"),
+        (True, "must be text"),
     ],
 )
 def test_a_bandwidth_that_is_none_is_refused(text, said):
@@ -66,10 +66,10 @@ def test_a_bandwidth_that_is_none_is_refused(text, said):
     [
         ("20", "not a number"),
         ("٣ms", "not a number"),
-        ("20 hours", "no unit 'hours'"),
-        (-1, "0 or more"),
-        (math.inf, "0 or more"),
-        ([], "neither"),
+        ("20 hours", "unknown unit 'hours'"),
+        (-1, "at least 0 seconds"),
+        (math.inf, "at least 0 seconds"),
+        ([], "must be text"),
     ],
 )
 def test_a_latency_that_is_none_is_refused(text, said):

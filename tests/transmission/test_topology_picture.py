@@ -1,4 +1,4 @@
-"""Topologies are drawn with their traffic, the same bytes each time."""
+"""Pictures of topologies show their traffic; the same input gives the same bytes."""
 
 import pytest
 

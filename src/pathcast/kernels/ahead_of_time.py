@@ -1,9 +1,9 @@
-"""Ahead: all kernels of the package, or of some rooms, compiled before anybody waits for them.
+"""Ahead-of-time compilation: compile all kernels, or the kernels of some packages, before they are needed.
 
-For images of containers, for the workers of a cluster and for tests: compile where there is time, and bring the folder
-(`cache_folder()`) along. Kernels are found in their sources, so that nothing is imported to see that all is there.
+For container images, the workers of a cluster and tests: compile once, and ship the folder (`cache_folder()`). Kernels
+are found by parsing their sources, so checking that all are compiled imports nothing.
 
-Invariant: what is compiled here is what a process compiles that just imports the kernel.
+Invariant: the compiled kernels are the same as those of a process that just imports them.
 Cost: about two minutes of processor time for the whole package, spread over processes kernel by kernel.
 """
 
@@ -23,7 +23,7 @@ from .kernel_cache import PACKAGE, cache_folder, file_name, kernel_sources, need
 
 @dataclass(frozen=True)
 class Source:
-    """A kernel in its source."""
+    """A kernel and its source file."""
 
     module: str
     name: str
@@ -31,17 +31,17 @@ class Source:
 
     @property
     def compiled(self) -> bool:
-        """Whether some process has compiled it."""
+        """Whether the cache holds the compiled kernel."""
         return (cache_folder() / f"{file_name(f'{self.module}.{self.name}', self.path)}.nbi").exists()
 
     @property
     def weight(self) -> int:
-        """What it has to do with how long compiling takes: bytes of source, its own and of all that it imports."""
+        """An estimate of the compile time: bytes of the source and of all kernel sources that it imports."""
         return sum(path.stat().st_size for path in needed_sources(self.path))
 
 
 def kernels_of(rooms: Collection[str] = (), package: Path = PACKAGE) -> list[Source]:
-    """The kernels of some rooms, or of all; `ValueError` for a room that has none."""
+    """The kernels of some packages, or of all; `ValueError` for a package without kernels."""
     found: list[Source] = []
     for path in kernel_sources(package):
         place = path.relative_to(package)
@@ -49,7 +49,7 @@ def kernels_of(rooms: Collection[str] = (), package: Path = PACKAGE) -> list[Sou
             module = ".".join((package.name, *place.with_suffix("").parts))
             found.extend(Source(module, name, path) for name in _kernels_in(path))
     if missing := set(rooms) - {source.module.split(".")[1] for source in found}:
-        raise ValueError(f"'{min(missing)}' is no room with kernels")
+        raise ValueError(f"package {min(missing)!r} does not exist or has no kernels")
     return found
 
 
@@ -62,7 +62,7 @@ def _kernels_in(path: Path) -> Iterator[str]:
 
 
 def compile_ahead(sources: Iterable[Source], processes: int | None = None) -> Iterator[tuple[Source, float]]:
-    """Compile what is missing, the largest first, in so many processes (one a processor); each with its seconds."""
+    """Compile the missing kernels, the largest first; yield each with its seconds. Default: a process per processor."""
     waiting = sorted((source for source in sources if not source.compiled), key=lambda source: -source.weight)
     if not waiting:
         return
@@ -77,7 +77,7 @@ def compile_ahead(sources: Iterable[Source], processes: int | None = None) -> It
 
 
 def _put_off() -> None:
-    """In this process, importing compiles nothing."""
+    """Make imports in this process compile nothing."""
     compiling.ALL_LATE = True
 
 

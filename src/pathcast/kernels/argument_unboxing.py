@@ -1,16 +1,16 @@
 # mypy: allow-untyped-calls, allow-untyped-decorators
-"""The boundary: how arguments of a kernel become native values when Python calls it.
+"""Argument unboxing: convert the arguments of a kernel to native values when Python calls the kernel.
 
-Numba's dispatcher finds out the type of every argument on every call, in order to choose among compiled versions, and
-for a named tuple it does so in Python. A kernel has one version. So calls go straight to its machine code, and each
-argument is checked there: a named tuple by its class, an array by its dtype, dimensions, contiguity and (where the
-kernel writes) writability. Numbers convert as by `int()`, `float()` and `bool()`.
+Numba's dispatcher determines the type of every argument on every call, to choose among compiled versions; for a named
+tuple it does so in Python. A kernel has one version. So calls go straight to its machine code, which checks each
+argument: a named tuple by its class, an array by its dtype, dimensions, contiguity and (where the kernel writes)
+writability. Numbers convert as by `int()`, `float()` and `bool()`.
 
 Invariant: an array reaches the kernel only if it fits its declaration. The quick check reads three fields of NumPy's
-`PyArrayObject`; whatever it doesn't recognise, `require_array` decides in Python. If NumPy ever moved these fields,
-calls would become slower but not wrong: the address of the dtype would be missing from its place.
+`PyArrayObject`; if it fails, `require_array` decides in Python. If NumPy ever moved these fields, calls would become
+slower but not wrong, because the quick check would not find the address of the dtype.
 Cost: 0.1 µs per call and 8 ns per array; the dispatcher takes 30 ns per array, and 80 ns if the array is read-only.
-Making a named tuple costs Python some 15 ns per field, so long-lived arrays keep theirs.
+Python needs about 15 ns per field to make a named tuple, so the named tuples of long-lived arrays are kept.
 Not done: structrefs (they need Numba's reference counting); descriptors packed ahead of the call (they save 8 ns per
 array, and need a class of their own that knows when an array is replaced).
 """
@@ -33,7 +33,7 @@ _CLASS, _NDIM, _DTYPE, _FLAGS = 1, 3, 7, 8
 
 
 class ArrayArgument(types.Array):
-    """A C-contiguous array that is checked where it enters a kernel."""
+    """The type of a C-contiguous array that is checked on entry to a kernel."""
 
     def __init__(self, dtype: Any, ndim: int, writable: bool) -> None:
         name = f"{'writable ' * writable}argument({dtype}, {ndim}d)"
@@ -46,7 +46,7 @@ class ArrayArgument(types.Array):
 
 
 class Group(types.NamedTuple):
-    """A named tuple that is checked where it enters a kernel."""
+    """The type of a named tuple that is checked on entry to a kernel."""
 
     def __init__(self, group: type[Any], fields: list[Any]) -> None:
         super().__init__(fields, group)
@@ -58,7 +58,7 @@ register_model(Group)(models.TupleModel)
 
 
 def require_array(value: Any, kind: tuple[np.dtype[Any], int, bool], place: str) -> None:
-    """Raise `TypeError` unless the value is an array of this dtype, with so many dimensions, perhaps writable."""
+    """Raise `TypeError` unless the value is an array of this dtype, number of dimensions and writability."""
     dtype, ndim, writable = kind
     wanted = f"{place} must be a {'writable ' * writable}C-contiguous {ndim}-dimensional array of {dtype}"
     if not isinstance(value, np.ndarray):
@@ -125,7 +125,7 @@ def _leave_if(builder: Any, condition: Any, end: Any) -> None:
 
 
 def _take_array(kind: ArrayArgument, value: Any, native: Any, place: str, c: Any) -> Any:
-    """Fill in the native form of an array: whether that failed. One function per kind of array keeps kernels small."""
+    """Fill in the native form of an array; return whether this failed. One function per array type, for small code."""
     builder, module = c.builder, c.builder.module
     label = c.context.insert_const_string(module, place)
     name = f"pathcast.take.{kind}"
@@ -156,7 +156,7 @@ def _take_array_body(kind: ArrayArgument, c: Any, value: Any, native: Any, label
         refused = _refuses(c, require_array, value, (dtype, kind.ndim, kind.mutable), label)
         with builder.if_then(refused):
             builder.ret(cgutils.true_bit)
-    # As Numba converts arrays without counting references, but into its place; a copy would cost as much again.
+    # As Numba converts arrays without reference counting, but in place: a copy would double the cost.
     status = c.pyapi.numba_array_adaptor(value, builder.bitcast(native, c.pyapi.voidptr))
     builder.ret(cgutils.is_not_null(builder, status))
 
@@ -172,7 +172,7 @@ class _SharedDtype:
 
 
 def _field(builder: Any, value: Any, index: int) -> Any:
-    """A field of a Python object that may be an array; the first two fields are those of any object."""
+    """A field of a Python object that may be an array; every object has the first two fields."""
     pointer, number = value.type, ir.IntType(32)
     layout = ir.LiteralStructType(
         [ir.IntType(64), pointer, pointer, number, pointer, pointer, pointer, pointer, number]
@@ -196,7 +196,7 @@ def _constant(c: Any, value: Any) -> Any:
 
 
 def _refuses(c: Any, check: Callable[[Any, Any, str], None], value: Any, wanted: Any, place: Any) -> Any:
-    """Ask a Python function about a value: whether it raises."""
+    """Check a value with a Python function; return whether the function raised."""
     label = c.context.insert_const_string(c.builder.module, place) if isinstance(place, str) else place
     function, kind = (c.pyapi.unserialize(c.pyapi.serialize_object(each)) for each in (check, wanted))
     text = c.pyapi.string_from_string(label)

@@ -2,7 +2,8 @@
 
 To a type checker `Int32s` is `NDArray[np.int32]`. As an annotation in a kernel (`kernel_signatures.py`) it stands for a
 C-contiguous array of one dimension that the kernel only reads. `Matrix[Int32s]` has two dimensions, `Cube[Int32s]`
-three; the kernel may write to `Writable[Int32s]` and `Writable[Matrix[Int32s]]`. Elsewhere these marks mean nothing.
+three; the kernel may write to `Writable[Int32s]` and `Writable[Matrix[Int32s]]`. Outside kernels these marks have no
+effect.
 """
 
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ A = TypeVar("A")
 
 @dataclass(frozen=True)
 class Dimensions:
-    """How many dimensions an array has, where it isn't one."""
+    """The number of dimensions of an array, if not one."""
 
     count: int
 

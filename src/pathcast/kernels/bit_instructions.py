@@ -1,4 +1,4 @@
-"""Bits: the two instructions on words that Python lacks."""
+"""Bit instructions: two operations on 64-bit words that Python lacks."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from numba.extending import intrinsic
 
 @intrinsic
 def _lowest_bit(typing: Any, value: Any) -> Any:
-    """`lowest_bit(x)`: the place of the lowest bit set in a 64-bit number; 64 for none."""
+    """`lowest_bit(x)`: the index of the lowest set bit of a 64-bit number; 64 if none is set."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 0))
@@ -19,7 +19,7 @@ def _lowest_bit(typing: Any, value: Any) -> Any:
 
 @intrinsic
 def _bit_count(typing: Any, value: Any) -> Any:
-    """`bit_count(x)`: how many bits are set in a 64-bit number."""
+    """`bit_count(x)`: the number of set bits of a 64-bit number."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.ctpop(arguments[0])
@@ -27,6 +27,6 @@ def _bit_count(typing: Any, value: Any) -> Any:
     return types.int64(types.uint64), generate
 
 
-# Inside kernels they take the number alone.
+# Inside kernels, both take one argument: the number.
 lowest_bit: Any = _lowest_bit
 bit_count: Any = _bit_count

@@ -1,8 +1,8 @@
-"""Vectors: sixteen bytes at a time, written in LLVM's terms so that every processor gets its own instructions.
+"""Byte vectors: scan sixteen bytes at a time, in LLVM's terms so that every processor gets its own instructions.
 
-A scan over bytes one by one costs a misprediction wherever a name or value ends, which is every few bytes.
-`leading(f)` makes an intrinsic `n = count(data, p)`: how many of the sixteen bytes from `p` on belong to a class, up
-to the first that does not. The sixteen bytes must exist.
+A scan byte by byte costs a misprediction wherever a name or value ends, which is every few bytes.
+`leading(f)` makes an intrinsic `n = count(data, p)`: the number of leading bytes that belong to a class, among the
+sixteen bytes from `p` on. The sixteen bytes must exist.
 """
 
 from collections.abc import Callable
@@ -19,7 +19,7 @@ _MASK = ir.IntType(WIDTH)
 
 
 class Bytes:
-    """Sixteen bytes inside a function that is being generated; comparisons give masks."""
+    """Sixteen bytes inside a function that is being generated; comparisons return masks."""
 
     def __init__(self, builder: Any, value: Any) -> None:
         self.builder = builder
@@ -47,7 +47,7 @@ class Bytes:
 
 
 def leading(belongs: Callable[[Bytes], Any]) -> Any:
-    """An intrinsic that counts how many of the next sixteen bytes belong, up to the first that does not."""
+    """An intrinsic that counts the leading bytes that belong, among the next sixteen."""
 
     @intrinsic
     def count(typing: Any, data: Any, place: Any) -> Any:
@@ -56,7 +56,7 @@ def leading(belongs: Callable[[Bytes], Any]) -> Any:
             address = builder.bitcast(builder.gep(array.data, [arguments[1]]), _VECTOR.as_pointer())
             loaded = Bytes(builder, builder.load(address, align=1))
             outside = builder.not_(builder.bitcast(belongs(loaded), _MASK))
-            # A seventeenth bit, so that the count of an empty mask is sixteen and defined.
+            # The seventeenth bit makes the count of an empty mask defined: sixteen.
             wide = builder.or_(builder.zext(outside, ir.IntType(32)), ir.Constant(ir.IntType(32), 1 << WIDTH))
             first = builder.cttz(wide, ir.Constant(ir.IntType(1), 1))
             return builder.zext(first, ir.IntType(64))

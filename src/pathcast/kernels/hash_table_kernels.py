@@ -1,15 +1,15 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
 """Hash tables with open addressing: mixing, and the search for a slot.
 
-A table is an array of slots, a power of two of them; a slot holds the number of a row, or a negative number if it is
-free. The search for a row begins at the first slot of its hash and goes on slot by slot, after the last one at the
-beginning. `probe`, `find_key`, `find_pair` and `free_slot` search such tables. Tables whose slots hold something else,
-tables that are a piece of a larger array and searches that give up step by `first_slot` and `next_slot`.
+A table is an array of 2^n slots; a slot holds the number of a row, or a negative number if it is free. The search for
+a row begins at the first slot of its hash and continues slot by slot, wrapping around at the end (linear probing).
+`probe`, `find_key`, `find_pair` and `free_slot` search such tables. Callers whose slots hold something else, whose
+table is a piece of a larger array, or whose search may give up use `first_slot` and `next_slot`.
 
-Slots and masks are unsigned: an index that cannot be negative is not checked for it.
+Slots and masks are unsigned, so the compiler omits the check for negative indexes.
 
-Invariant: at least one slot is free, otherwise a search for a missing key would not end.
-Cost: none beside a loop written by hand: all are parts, the comparison as well, and stand in the kernel.
+Invariant: at least one slot is free; otherwise a search for a missing key would not end.
+Cost: the same as a loop written by hand: all functions, including the comparison, are inlined into the kernel.
 """
 
 import numpy as np
@@ -17,7 +17,7 @@ import numpy as np
 from pathcast.kernels import part
 
 MIX_A, MIX_B = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F)
-# Of the FNV-1a hash of bytes.
+# Constants of the FNV-1a hash.
 FNV_SEED, FNV_PRIME = np.uint64(0xCBF29CE484222325), np.uint64(0x100000001B3)
 
 
@@ -29,7 +29,7 @@ def key_hash(key):
 
 @part
 def pair_hash(first, second):
-    """A hash of two words; its upper bits are the best."""
+    """A hash of two words; its upper bits are mixed best."""
     hashed = np.uint64(first) * MIX_A ^ np.uint64(second) * MIX_B
     hashed ^= hashed >> np.uint64(31)
     return hashed * MIX_A
@@ -49,16 +49,16 @@ def first_slot(hashed, mask):
 
 @part
 def next_slot(slot, mask):
-    """The slot after another."""
+    """The slot after a slot."""
     return (slot + np.uint64(1)) & mask
 
 
 @part
 def probe(slots, hashed, is_same, key, table):
-    """The row that is the same as `key`, and its slot; or a negative number and the free slot where it belongs.
+    """The row that equals `key`, and its slot; or a negative number and the free slot where the row belongs.
 
-    `is_same(row, key, table)` compares. The slot is read once per step, so that another thread may fill free slots
-    meanwhile: the row that is returned is the row that was compared.
+    `is_same(row, key, table)` compares. Each step reads the slot once, so another thread may fill free slots
+    concurrently: the returned row is the row that was compared.
     """
     mask = slot_mask(slots)
     slot = first_slot(hashed, mask)
@@ -95,7 +95,7 @@ def find_pair(slots, hashed, pair, columns):
 
 @part
 def free_slot(slots, hashed):
-    """The free slot where a row belongs that is not in the table."""
+    """The free slot for a row that is not in the table."""
     mask = slot_mask(slots)
     slot = first_slot(hashed, mask)
     while slots[slot] >= 0:

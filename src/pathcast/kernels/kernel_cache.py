@@ -1,15 +1,16 @@
-"""The kernel cache: compiled kernels on disk, in files that belong to exactly their source.
+"""The kernel cache: compiled kernels on disk, keyed by a hash of their sources.
 
-Numba looks only at the file of a kernel itself: when a function or constant that the kernel uses from another module
-changes, it runs the old machine code. So a file's name holds a hash of the kernel's source, of the kernel sources that
-it imports, of those that they import, and so on; and the folder's name one of this room, of the versions of Numba and
-Python and of the bounds-checking switch. Nothing is ever stale, and a change compiles no more than it has to. Kernel
-sources are the files named `*_kernels.py`; a test holds them to importing NumPy, this room and each other only.
+Numba's own cache checks only the file of the kernel: when a function or constant from another module changes, Numba
+runs the old machine code. So the file name holds a hash of the kernel's source and of all kernel sources that it
+imports, directly or indirectly; the folder name holds a hash of this package, the versions of Numba and Python, and the
+bounds-checking switch. The cache is never stale, and a change recompiles only the kernels that depend on it. Kernel
+sources are the files named `*_kernels.py`; a test checks that they import only NumPy, this package and each other.
 
-The folder lies in `PATHCAST_CACHE`, or the user's cache folder, or (where that cannot be written) a temporary one of
-the user's own. One with kernels in it that `PATHCAST_CACHE` names is used even if it can only be read, as it came with
-an image; what it lacks is compiled for the process alone. Processes may fill it at the same time: files are written
-aside and renamed, and whoever needs a kernel that another process compiles waits for it.
+The folder is in `PATHCAST_CACHE`, or the user's cache folder, or (if that is not writable) a temporary folder that
+belongs to the user. A folder that `PATHCAST_CACHE` names and that holds kernels is used even if it is read-only, as in
+a container image; missing kernels are then compiled for the process alone. Several processes may fill the folder at
+the same time: files are written under another name and renamed, and a process that needs a kernel waits while another
+process compiles that kernel.
 """
 
 import fcntl
@@ -31,7 +32,7 @@ from numba.core.caching import CompileResultCacheImpl, FunctionCache
 PACKAGE = Path(__file__).resolve().parent.parent
 
 
-# How kernel sources import each other: from files beside them or in folders above, or from another package.
+# How kernel sources import each other: from the same folder, from folders above, or from another package.
 _IMPORT = re.compile(rb"^from (\.+|pathcast\.)([\w.]+) import ", re.MULTILINE)
 
 
@@ -41,13 +42,13 @@ def kernel_sources(package: Path = PACKAGE) -> list[Path]:
 
 
 def _room(package: Path) -> list[Path]:
-    """The files of this room; its kernel sources count where they are imported."""
+    """The files of this package, except its kernel sources: they are hashed where they are imported."""
     return sorted(path for path in (package / "kernels").glob("*.py") if not path.name.endswith("_kernels.py"))
 
 
 @cache
 def imported_sources(source: Path) -> frozenset[Path]:
-    """The kernel sources that one imports."""
+    """The kernel sources that a kernel source imports directly."""
     found = set()
     for start, module in _IMPORT.findall(source.read_bytes()):
         folder = PACKAGE if start == b"pathcast." else source.parents[len(start) - 1]
@@ -58,7 +59,7 @@ def imported_sources(source: Path) -> frozenset[Path]:
 
 
 def needed_sources(source: Path) -> set[Path]:
-    """A kernel source and all that it imports, directly or not."""
+    """A kernel source and all that it imports, directly or indirectly."""
     needed, waiting = {source}, [source]
     while waiting:
         more = imported_sources(waiting.pop()) - needed
@@ -69,12 +70,12 @@ def needed_sources(source: Path) -> set[Path]:
 
 @cache
 def source_hash(source: Path, package: Path = PACKAGE) -> str:
-    """A hash of a kernel source and of all that it imports, directly or not."""
+    """A hash of a kernel source and of all that it imports, directly or indirectly."""
     return _hash("", sorted(needed_sources(source)), package)
 
 
 def room_hash(package: Path = PACKAGE) -> str:
-    """A hash of everything that all compiled kernels depend on, but for the processor (Numba's own key has that)."""
+    """A hash of everything that all kernels depend on, except the processor, which is in Numba's own key."""
     checked = os.environ.get("NUMBA_BOUNDSCHECK", "")
     return _hash(f"{numba.__version__} {sys.version} {checked}", _room(package), package)
 
@@ -90,7 +91,7 @@ def _hash(first: str, paths: list[Path], package: Path) -> str:
 
 @cache
 def cache_folder() -> Path:
-    """The folder of compiled kernels, made if need be."""
+    """The folder of compiled kernels; created if it does not exist."""
     name = f"kernels-{room_hash()}"
     for root in _roots():
         folder = root / name
@@ -119,7 +120,7 @@ def _roots() -> list[Path]:
 
 
 def _is_mine(folder: Path) -> bool:
-    """Machine code is loaded from here: nobody else may have made the folder."""
+    """Whether the folder belongs to the user: machine code is loaded from it, so no other user may have created it."""
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
         state = folder.lstat()
@@ -129,7 +130,7 @@ def _is_mine(folder: Path) -> bool:
 
 
 def file_name(kernel: str, source: Path) -> str:
-    """How the files of a compiled kernel begin."""
+    """The prefix of the file names of a compiled kernel."""
     return f"{kernel}-{source_hash(source)}"
 
 
@@ -157,19 +158,19 @@ class KernelCache(FunctionCache):
     _impl_class = _Implementation
 
     def holds_anything(self) -> bool:
-        """Whether the function was compiled before by some process."""
+        """Whether any process has compiled the function."""
         return Path(self._cache_file._index_path).exists()
 
     def save_overload(self, signature: Any, result: Any) -> None:
-        """Keep what was compiled, unless the folder can only be read."""
+        """Store the compiled code, unless the folder is read-only."""
         if os.access(cache_folder(), os.W_OK):
             super().save_overload(signature, result)  # type: ignore[no-untyped-call]
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """Wait until no other process compiles the function; then they wait for us.
+        """Hold the lock on compiling this function, so that other processes wait.
 
-        The lock goes with the process that holds it. Where files can't be locked, nobody waits.
+        The lock is released when its process ends. On a file system without locks, no process waits.
         """
         path = Path(self._cache_file._index_path).with_suffix(".lock")
         try:
@@ -181,4 +182,4 @@ class KernelCache(FunctionCache):
             with suppress(OSError):
                 fcntl.flock(file, fcntl.LOCK_EX)
             yield
-            path.unlink(missing_ok=True)  # those who wait have it open, and will find the kernel
+            path.unlink(missing_ok=True)  # waiting processes have it open, and will find the kernel

@@ -1,10 +1,10 @@
-"""Compiling: `@kernel` makes machine code of a function for one signature, `@part` a piece that kernels call.
+"""Compiler: `@kernel` compiles a function for one signature; `@part` marks a function that kernels call.
 
-A signature is a string: `int64(ro_i4[::1], i8[::1], i4[:, ::1])`. `ro_` arrays are only read, and take read-only
-arrays such as memory-mapped ones; each combination of array kinds would otherwise be compiled again. Kernels release
-the GIL (but for brief ones), do not allocate per element, and use NumPy's rules for division.
+A signature is a string: `int64(ro_i4[::1], i8[::1], i4[:, ::1])`. The kernel only reads `ro_` arrays, so it also
+accepts read-only arrays such as memory-mapped ones; otherwise each combination would need its own version. Kernels
+release the GIL (except brief ones), do not allocate per element, and use NumPy's rules for division.
 
-Cost: compiled code loads in some 6 ms; compiling takes a second or more, once per source (see `kernel_cache.py`).
+Cost: compiled code loads in about 6 ms; compiling takes a second or more, once per source (see `kernel_cache.py`).
 """
 
 import sys
@@ -28,7 +28,7 @@ from .kernel_signatures import checked, signature_of
 Function = Callable[..., Any]
 F = TypeVar("F", bound=Function)
 
-# With `_nrt` Numba counts references to every array at every branch, atomically, which is a good part of a kernel's
+# With `_nrt`, Numba counts references to every array at every branch, atomically, which takes much of a kernel's
 # time. Kernels allocate nothing, and their callers hold the arrays.
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "nopython": True, "_nrt": False}
 _KERNEL: dict[str, Any] = {**_OPTIONS, "no_cfunc_wrapper": True}
@@ -36,7 +36,7 @@ _CALLED: dict[str, Any] = {**_KERNEL, "no_cpython_wrapper": True}
 
 
 class _ReadOnly:
-    """`ro_i4[::1]`: an array type that is only read."""
+    """`ro_i4[::1]`: the type of an array that the kernel only reads."""
 
     def __init__(self, element: Any) -> None:
         self.element = element
@@ -75,11 +75,11 @@ def kernel(*, late: bool = ..., brief: bool = ...) -> Callable[[F], F]: ...
 @overload
 def kernel(signature: str, /, *, late: bool = ..., brief: bool = ...) -> Callable[[Function], Function]: ...
 def kernel(given: Any = None, /, *, late: bool = False, brief: bool = False) -> Any:
-    """Compile the function for the signature that its annotations declare, or for a given one, or load it.
+    """Compile the function for the given signature, or for the signature of its annotations; or load it from the cache.
 
-    `late`: not before it is first called. For kernels that few need, so that others do not wait for them; a call costs
-    some 0.2 µs more. `brief`: it keeps the GIL. For kernels of a microsecond: when another thread waits for the GIL,
-    handing it over and back takes longer than such a kernel does.
+    `late`: compile on the first call. For kernels that are rarely needed; a call costs about 0.2 µs more.
+    `brief`: keep the GIL. For kernels that run for a microsecond: when another thread waits for the GIL, handing it
+    over and back takes longer than the kernel.
     """
     if callable(given):
         return kernel(late=late, brief=brief)(given)
@@ -116,7 +116,7 @@ def _signature(text: str | None, function: Function) -> Any:
 class Kernel(partial[Any]):
     """A compiled kernel: a call runs its machine code, which checks the arguments (`kernel_signatures.py`).
 
-    `py_func` is its plain twin, `targetoptions` what it was compiled with.
+    `py_func` is the function in plain Python, `targetoptions` the options of the compilation.
     """
 
     dispatcher: Any
@@ -137,7 +137,7 @@ def _type_of_kernel(kernel: Kernel, context: Any) -> types.Dispatcher:
 
 
 class LazyKernel:
-    """A kernel that is compiled when it is first called."""
+    """A kernel that is compiled on its first call."""
 
     def __init__(self, signature: str | None, function: Function, *, brief: bool = False) -> None:
         self.__doc__, self.__name__, self.__module__ = function.__doc__, function.__name__, function.__module__
@@ -147,7 +147,7 @@ class LazyKernel:
         self._lock = threading.Lock()
 
     def ready(self) -> Function:
-        """The kernel, compiled by now."""
+        """The compiled kernel; compile it if necessary."""
         with self._lock:
             if self._compiled is None:
                 self._compiled = _compiled(self._signature, self.py_func, self._brief)
@@ -158,28 +158,29 @@ class LazyKernel:
 
 
 def part(function: Function) -> Function:
-    """A piece of kernels on their hot path: its code stands in the kernel itself.
+    """A function on the hot path of kernels: always inlined.
 
-    An array that is passed to a function costs seven words on the stack, more than many a part's own work.
+    An array that is passed to a function costs seven words on the stack, often more than the function's own work.
     """
     return _for_kernels(numba.jit(**_CALLED, forceinline=True, pipeline_class=PartCompiler)(function))
 
 
 def rare(function: Function) -> Function:
-    """A piece of kernels off their hot path: LLVM decides where its code stands in them and where it is called."""
+    """A function off the hot path of kernels: LLVM decides where to inline it and where to call it."""
     return _for_kernels(numba.jit(**_CALLED, pipeline_class=PartCompiler)(function))
 
 
 def apart(function: Function) -> Function:
-    """A piece of kernels that is hardly ever needed: optimised once and called, so that kernels stay small."""
+    """A function that kernels rarely need: optimised once and called, so that kernels stay small."""
     return _for_kernels(numba.jit(**_CALLED, pipeline_class=ApartCompiler)(function))
 
 
 def _for_kernels(dispatcher: Any) -> Function:
-    """Refuse calls from Python: there is no machine code for them."""
+    """Reject calls from Python: there is no machine code for them."""
 
     def refuse(*arguments: Any, **more: Any) -> None:
-        raise TypeError(f"{dispatcher.__name__}() is called by kernels only; its plain twin is .py_func")
+        name = dispatcher.__name__
+        raise TypeError(f"{name}() can only be called by kernels; in Python, call {name}.py_func()")
 
     def add_overload(result: Any) -> None:
         dispatcher.overloads[tuple(result.signature.args)] = result
@@ -190,7 +191,7 @@ def _for_kernels(dispatcher: Any) -> Function:
 
 @intrinsic
 def _word(typing: Any, data: Any, place: Any) -> Any:
-    """`word(data, p)`: the eight bytes from `p` on as one number, the first the lowest. They must exist."""
+    """`word(data, p)`: the eight bytes from `p` on as one little-endian number. The bytes must exist."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         array = context.make_array(signature.args[0])(context, builder, arguments[0])
@@ -201,11 +202,11 @@ def _word(typing: Any, data: Any, place: Any) -> Any:
     return types.uint64(data, types.int64), generate
 
 
-# Inside kernels it takes data and place alone.
+# Inside kernels, it takes two arguments: data and place.
 word: Any = _word
 
 
-# Whether kernels are compiled when they are called and not before, all of them: see `ahead_of_time.py`.
+# Whether all kernels are compiled on their first call rather than on import: see `ahead_of_time.py`.
 ALL_LATE = False
 # Seconds that this process spent compiling, by kernel.
 COMPILED: dict[str, float] = {}
@@ -213,4 +214,4 @@ COMPILED: dict[str, float] = {}
 
 def _announce() -> None:
     if not COMPILED and sys.stderr.isatty():
-        print("Pathcast compiles its kernels (once, less than half a minute) …", file=sys.stderr, flush=True)  # noqa: T201
+        print("Pathcast is compiling its kernels (once, less than 30 s) …", file=sys.stderr, flush=True)  # noqa: T201

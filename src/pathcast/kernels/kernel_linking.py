@@ -1,25 +1,25 @@
-"""Linking: what is optimised together, and how often.
+"""Linking: which functions are optimised together, and how often.
 
-Numba optimises every function together with all that it calls, again and again on the way up, and makes machine code of
-it each time: a part at the bottom of five is optimised five times, although it only ever runs as a piece of the kernel
-at the top. Here parts and rare functions are lowered and simplified by themselves and no more. A kernel is optimised
-once, with all of them inside it. What stays *apart* is optimised once for all kernels, and joins a kernel after that;
-then calls drop the words that no function reads, which is most of a named tuple's.
+Numba optimises every function together with all functions that it calls, at every level of the call tree, and generates
+machine code each time: a part below four others is optimised five times, although it only runs inlined in the kernel
+at the top. Here parts and rare functions are only lowered and simplified. A kernel is optimised once, with all of them
+inlined. An *apart* function is optimised once for all kernels, and linked into a kernel after that; then arguments
+that no function reads are dropped from calls, which are most of the words of a named tuple.
 
-Invariant: a kernel's module ends up with everything that it calls, so that it can be kept on disk by itself. Machine
-code is made of kernels alone: nothing else can be called from Python.
-Cost: each line is optimised once a kernel that it stands in, or once if it stays apart; that is where most time goes.
+Invariant: the module of a kernel contains everything that the kernel calls, so it can be stored on disk by itself.
+Machine code is generated for kernels only: Python can call nothing else.
+Cost: each line is optimised once per kernel that contains it, or once if it is apart; most compile time is spent here.
 
 Private parts of Numba (tests/kernels/test_numba_internals.py names each one that a new version changes):
 
     JITCodeLibrary    its subclasses override `finalize`, `codegen` and `get_pointer_to_function`. They use the modules
                       `_final_module` and `_get_module_for_linking()`, the callees `_linking_libraries`, and the steps
                       of Numba's own `finalize`, in Numba's order
-    Compiler          its subclasses pass such a library where Numba would make one
+    Compiler          its subclasses pass such a library where Numba would create one
 
-Numba has no public way to choose what is optimised together. Without this file, `kernel_compiler.py` would leave out
-`pipeline_class`: kernels give the same results and need no other change, but compile for longer. The 27 kernels of
-joins took 15 to 18 s of processor time with it and 19 s without.
+Numba has no public way to choose which functions are optimised together. Without this file, `kernel_compiler.py` would
+omit `pipeline_class`: kernels return the same results and need no other change, but take longer to compile. The 27
+kernels of joins took 15 to 18 s of processor time with this file and 19 s without.
 """
 
 from collections.abc import Callable, Iterable
@@ -34,17 +34,17 @@ L = TypeVar("L", bound=JITCodeLibrary)
 
 
 class _NoEngine:
-    """Stands for the engine where nothing is made to run: there is no place for a function's environment."""
+    """Replaces the engine for functions without machine code, which have no place for an environment."""
 
     def set_env(self, name: str, environment: Any) -> None:
-        """Kernels do without those of their parts, as they do when they are loaded from disk."""
+        """Do nothing: kernels do not need the environments of their parts, nor do kernels loaded from disk."""
 
 
 class _Library(JITCodeLibrary):
-    """The code of one function, and what it calls."""
+    """The code of one function and of the functions that it calls."""
 
     def _optimise(self) -> list["ApartLibrary"]:
-        """Take in and optimise what stands inside; what stays apart is returned."""
+        """Link in and optimise the inlined functions; return the libraries of the apart functions."""
         called = _callers_first(self._linking_libraries, _inside)
         self._take_in(library for library in called if not isinstance(library, ApartLibrary))
         self._optimize_final_module()  # type: ignore[no-untyped-call]
@@ -57,14 +57,14 @@ class _Library(JITCodeLibrary):
 
 
 class PartLibrary(_Library):
-    """A function that stands in others: simplified by itself, never run by itself."""
+    """A function that is inlined into others: simplified by itself, never run by itself."""
 
     @property
     def codegen(self) -> Any:
         return _NoEngine() if self._finalized else self._codegen
 
     def get_pointer_to_function(self, name: str) -> int:
-        """None: there is no machine code."""
+        """Always zero: there is no machine code."""
         self._ensure_finalized()  # type: ignore[no-untyped-call]
         return 0
 
@@ -74,7 +74,7 @@ class PartLibrary(_Library):
 
 
 class ApartLibrary(PartLibrary):
-    """A function that is called: optimised by itself, never run by itself. `calls`: what stays apart from it, too."""
+    """A function that is called: optimised by itself, never run by itself. `calls`: other apart functions."""
 
     calls: list["ApartLibrary"]
 
@@ -85,7 +85,7 @@ class ApartLibrary(PartLibrary):
 
 
 class KernelLibrary(_Library):
-    """A kernel: complete, and made to run."""
+    """A kernel: a complete module with machine code."""
 
     def finalize(self) -> None:
         require_global_compiler_lock()  # type: ignore[no-untyped-call]
@@ -99,10 +99,10 @@ class KernelLibrary(_Library):
 
 
 def _drop_unused_arguments(module: llvm.ModuleRef) -> None:
-    """Let functions that stay apart take only the words that they use: of most arrays the address alone.
+    """Let apart functions take only the words that they use: the address alone for most arrays.
 
-    Numba passes all of a group's arrays, each with its sizes and strides. Once a module is complete, nobody else calls
-    its functions, and LLVM may change how they are called.
+    Numba passes all arrays of a group, each with its sizes and strides. Once a module is complete, no other module
+    calls its functions, so LLVM may change their calling convention.
     """
     for function in module.functions:
         if not function.is_declaration and function.linkage == llvm.Linkage.linkonce_odr:
@@ -115,13 +115,13 @@ def _drop_unused_arguments(module: llvm.ModuleRef) -> None:
 
 
 def _inside(library: JITCodeLibrary) -> list[JITCodeLibrary]:
-    """What is still to be taken in with a library."""
+    """The libraries that must still be linked in with a library."""
     unfinished = isinstance(library, PartLibrary) and not isinstance(library, ApartLibrary)
     return library._linking_libraries if unfinished else []
 
 
 def _callers_first(libraries: Iterable[L], called: Callable[[L], Iterable[L]]) -> list[L]:
-    """These and all that they call, each before what it calls: the linker takes in what is missing, and no more."""
+    """The libraries and all that they call, callers first: the linker only links functions that are still missing."""
     finished: dict[L, None] = {}
 
     def visit(library: L) -> None:

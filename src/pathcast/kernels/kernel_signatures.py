@@ -1,12 +1,12 @@
-"""Arguments: the signature of a kernel, read off its annotations.
+"""Signatures: derive the signature of a kernel from its annotations.
 
     class Elements(NamedTuple):              @kernel
         names: Int32s                        def walk(elements: Elements, first: int, found: Writable[Int32s]) -> int:
         parents: Int32s                          ... elements.parents[first] ...
 
-Arrays that belong together travel as a plain `NamedTuple`. Inside kernels and parts it is passed by value, so that LLVM
-sees the same values as if each field were a parameter of its own. A named tuple that a kernel makes itself
-(`Span(first, count)`) is one of Numba's own. `argument_unboxing.py` converts arguments where Python calls the kernel.
+Arrays that belong together are passed as a plain `NamedTuple`. Inside kernels and parts it is passed by value, so LLVM
+sees the same values as if each field were a parameter. A named tuple that a kernel creates itself
+(`Span(first, count)`) is an ordinary Numba tuple. `argument_unboxing.py` converts arguments of calls from Python.
 
     int, float, bool, None        int64, float64, boolean, void; np.uint64 and the like stand for themselves
     Int32s, Matrix[Int32s], …     C-contiguous arrays that the kernel only reads (`array_types.py`)
@@ -55,7 +55,7 @@ def argument_type(annotation: Any) -> Any:
     if isinstance(annotation, type) and issubclass(annotation, tuple) and hasattr(annotation, "_fields"):
         hints = get_type_hints(annotation, include_extras=True)
         return Group(annotation, [argument_type(hints[name]) for name in annotation._fields])
-    raise TypeError(f"kernels don't take {annotation!r}: use a number, an array type or a NamedTuple of these")
+    raise TypeError(f"a kernel argument cannot be {annotation!r}; use a number, an array type or a NamedTuple of these")
 
 
 def _array_type(annotation: Any, marks: list[Any]) -> ArrayArgument:
@@ -69,7 +69,7 @@ def _tuple_of(kinds: Iterable[Any]) -> Any:
 
 
 def checked(kind: Any) -> Any:
-    """A type of Numba's as it stands in a kernel's signature: its arrays are checked."""
+    """The checked form of a Numba type, for the signature of a kernel: its arrays are checked on entry."""
     if type(kind) is types.Array:
         return ArrayArgument(kind.dtype, kind.ndim, kind.mutable)
     if isinstance(kind, types.BaseAnonymousTuple):

@@ -1,7 +1,7 @@
-"""Prefetching: memory that will be needed soon is fetched while something else is done.
+"""Prefetching: fetch memory that will be needed soon while the processor does other work.
 
-What a look-up in a large table costs is waiting for memory, some 100 ns where a few instructions would do. Whoever
-knows what the next look-ups are asks for their places some steps ahead.
+The cost of a look-up in a large table is mostly memory latency, about 100 ns for a few instructions. A caller that
+knows its next look-ups prefetches their places a few steps ahead.
 """
 
 from typing import Any
@@ -16,7 +16,7 @@ _FUNCTION = "llvm.prefetch.p0i8"
 
 @intrinsic
 def _prefetch(typing: Any, data: Any, place: Any) -> Any:
-    """`prefetch(data, k)`: fetch the place `k` of an array, counted in elements; nothing is read."""
+    """`prefetch(data, k)`: fetch element `k` of an array into the cache, without reading it."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         array = context.make_array(signature.args[0])(context, builder, arguments[0])
@@ -25,12 +25,12 @@ def _prefetch(typing: Any, data: Any, place: Any) -> Any:
         if function is None:
             kinds = [_BYTE.as_pointer(), _WORD, _WORD, _WORD]
             function = ir.Function(builder.module, ir.FunctionType(ir.VoidType(), kinds), _FUNCTION)
-        # For reading, into all caches, data.
+        # Read access, all cache levels, data cache.
         builder.call(function, [address, *(ir.Constant(_WORD, value) for value in (0, 3, 1))])
         return context.get_dummy_value()
 
     return types.void(data, types.int64), generate
 
 
-# Inside kernels it takes data and place alone.
+# Inside kernels, it takes two arguments: data and place.
 prefetch: Any = _prefetch

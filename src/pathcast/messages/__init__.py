@@ -1,4 +1,4 @@
-"""Messages of attributes and values, filters over them, and the bytes of both."""
+"""Messages of attributes and values, filters over them, and the wire format of both."""
 
 import lazy_loader
 

@@ -1,7 +1,7 @@
-"""Values of messages: what an attribute may hold, and when two values can be compared.
+"""Values of messages: the values that an attribute may have, and when two values can be compared.
 
-A scalar is None (SQL's NULL), a whole number of 64 bits, a float, a string, a date, a timestamp without zone, or
-bytes. A `Points` value is a small table: named axes and rows of scalars. It carries what a plain attribute can't: a
+A scalar is None (SQL's NULL), a whole number of 64 bits, a float, a string, a date, a timestamp without time zone, or
+bytes. A `Points` value is a small table: named axes and rows of scalars. It carries values that a scalar cannot: a
 descriptive skyline, neighbours of a point, or rows of a table.
 
 Invariant: values of one family are totally ordered (no NaN, no mixture of dates and timestamps); values of different
@@ -33,7 +33,7 @@ _WORD = 1 << 63
 
 @dataclass(frozen=True, slots=True)
 class Points:
-    """Rows of scalars over named axes. With `pairs`, a row has two numbers an axis: X and Y of a skyline point.
+    """Rows of scalars over named axes. With `pairs`, a row has two numbers per axis: X and Y of a skyline point.
 
     A skyline point (X, Y) stands for all ranges that begin at X or before and end at Y or after.
     """
@@ -49,7 +49,7 @@ class Points:
         width = len(points.axes) * (2 if pairs else 1)
         for row in points.rows:
             if len(row) != width:
-                raise MessageError(f"a point has {len(row)} coordinates where {width} belong")
+                raise MessageError(f"a point must have {width} coordinates, got {len(row)}")
             for one in row:
                 check_scalar(one)
         return points
@@ -73,36 +73,36 @@ def family(value: Scalar) -> str | None:
 
 
 def check_scalar(value: object) -> None:
-    """Refuse what no message can hold, by name."""
+    """Raise `MessageError` unless the value is a valid scalar."""
     kind = type(value)
     if value is None or kind is bytes or kind is date:
         return
     if kind is int:
         if not -_WORD <= value < _WORD:  # type: ignore[operator]
-            raise MessageError(f"the number {value} has more than 64 bits")
+            raise MessageError(f"number {value} does not fit in 64 bits")
     elif kind is float:
         if isnan(value):  # type: ignore[arg-type]
-            raise MessageError("NaN is no value: it can't be compared")
+            raise MessageError("NaN is not allowed in a message: it cannot be compared")
     elif kind is str:
         try:
             value.encode()  # type: ignore[attr-defined]
         except UnicodeEncodeError:
-            raise MessageError(f"the string {value!r} holds half of a surrogate pair") from None
+            raise MessageError(f"string {value!r} contains an unpaired surrogate") from None
     elif kind is datetime:
         if value.tzinfo is not None:  # type: ignore[attr-defined]
-            raise MessageError(f"the timestamp {value} has a zone; convert it to UTC and take the zone off")
+            raise MessageError(f"timestamp {value} has a time zone; convert it to UTC and remove the time zone")
     else:
-        raise MessageError(f"a value of type {kind.__name__} can't be in a message: {value!r:.60}")
+        raise MessageError(f"a message cannot contain a value of type {kind.__name__}: {value!r:.60}")
 
 
 def check_value(value: object) -> None:
-    """Refuse what is neither a scalar nor points."""
+    """Raise `MessageError` unless the value is a valid scalar or `Points`."""
     if not isinstance(value, Points):
         check_scalar(value)
 
 
 def shown(value: Value) -> str:
-    """A value as a person writes it."""
+    """A value as text, for people."""
     if value is None:
         return "null"
     if isinstance(value, bytes):

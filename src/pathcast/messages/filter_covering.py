@@ -1,19 +1,19 @@
-"""Covering: when one filter matches whatever another matches, so that a network need only pass on the first.
+"""Covering: when one filter matches every message that another matches, so that a network need only pass on the first.
 
 A filter covers another when each of its terms is implied by a term of the other. Per kind of term:
 
-    In(a, I)            by In(a, J) with J ⊂ I; by Between and Covers never, since they say nothing of a
+    In(a, I)            by In(a, J) with J ⊂ I; never by Between or Covers, since they do not restrict a
     Differs(a, v)       by Differs(a, v), or In(a, J) with v not in J
     Covers(l, h, I)     by Covers(l, h, J) with J ⊂ I
     Between(l, h, I)    by Between(l, h, J) with I ⊂ J, I not empty
     SomePoint(a, B)     by SomePoint(a, C) with C ⊂ B on all axes of B: the same point is covered
-    NoPoint(a, B)       by NoPoint(a, C) with B ⊂ C on all axes of C: what B covers, C would
+    NoPoint(a, B)       by NoPoint(a, C) with B ⊂ C on all axes of C: C covers every point that B covers
 
-Before that, terms of the other filter about one attribute are taken together (`a > 3 and a < 5`), and a filter that
-nothing can match is covered by all.
+Before that, terms of the other filter about one attribute are merged (`a > 3 and a < 5`), and every filter covers a
+filter that no message can match.
 
-Sound, and complete for conjunctions of `In` (tested). Not complete beyond: what follows only from two terms of
-different kinds together is not seen, which costs a network some traffic and never a delivery.
+Sound, and complete for conjunctions of `In` (tested). Not complete in general: an implication that needs two terms of
+different kinds is not detected, which costs a network some traffic but never a delivery.
 Cost: the product of the numbers of terms.
 """
 
@@ -22,7 +22,7 @@ from .intervals import Interval
 
 
 def covers(one: Filter, other: Filter) -> bool:
-    """Whether every message that `other` matches is matched by `one`."""
+    """Whether `one` matches every message that `other` matches."""
     given = _joined(other)
     if given is None:
         return True
@@ -30,7 +30,7 @@ def covers(one: Filter, other: Filter) -> bool:
 
 
 def _joined(one: Filter) -> tuple[Term, ...] | None:
-    """The terms, those about one attribute's value in one; None when no message can match."""
+    """The terms, with the ranges of each attribute merged into one term; None if no message can match."""
     ranges: dict[str, Interval] = {}
     rest: list[Term] = []
     for term in one.terms:
@@ -47,7 +47,7 @@ def _joined(one: Filter) -> tuple[Term, ...] | None:
 
 
 def _never(term: Term, ranges: dict[str, Interval]) -> bool:
-    """Terms that no message matches."""
+    """Whether no message matches the term."""
     match term:
         case Differs(attribute, value):
             return ranges.get(attribute) == Interval.only(value)
@@ -59,7 +59,7 @@ def _never(term: Term, ranges: dict[str, Interval]) -> bool:
 
 
 def _always(term: Term) -> bool:
-    """Terms that every message matches."""
+    """Whether every message matches the term."""
     return isinstance(term, NoPoint) and term.box.empty
 
 

@@ -1,17 +1,17 @@
-"""Filters: what a subscriber registers, a conjunction of terms over the attributes of a message.
+"""Filters: a subscriber registers a filter, a conjunction of terms over the attributes of a message.
 
-The terms are those that a content-based network evaluates on one message alone (§2.1, §3.2, appendices A and C of the
-select-join paper), so that whatever state a subscription has stands in the message or in the filter:
+A content-based network evaluates a term on one message alone (§2.1, §3.2, appendices A and C of the select-join paper),
+so all state of a subscription is in the message or in the filter:
 
     In(a, I)              the value of a is in my interval; comparisons with a constant are this
     Differs(a, v)         a has a value, and it is not v
     Covers(l, h, I)       my interval contains the message's range [l, h]
     Between(l, h, I)      my interval lies strictly inside the message's range (l, h); NULL is no bound
     SomePoint(a, box)     some point that the message lists in a is covered by my ranges
-    NoPoint(a, box)       no point that the message lists in a is; true when it lists none
+    NoPoint(a, box)       no point that the message lists in a is; true if it lists none
 
 Invariant: a term about an attribute that a message lacks is false, except `NoPoint`.
-Cost: a comparison a term, or a few a listed point.
+Cost: a comparison per term, or a few per listed point.
 """
 
 from collections.abc import Iterator, Mapping
@@ -32,11 +32,11 @@ class Box:
 
     @classmethod
     def of(cls, ranges: Mapping[str, Interval]) -> "Box":
-        """A box; its axes are put in order of their names."""
+        """A box; its axes are sorted by name."""
         return cls(tuple(sorted(ranges.items())))
 
     def covers(self, points: Points) -> Iterator[bool]:
-        """For each point whether all ranges cover it; an axis that the points lack covers nothing."""
+        """For each point, whether all ranges cover it; a range on an axis that the points lack covers none."""
         step = 2 if points.pairs else 1
         places = [(points.axes.index(axis) * step, one) for axis, one in self.ranges if axis in points.axes]
         if len(places) < len(self.ranges):
@@ -46,13 +46,13 @@ class Box:
             yield all(one.covers(row[at], row[at + step - 1]) for at, one in places)
 
     def holds(self, other: "Box") -> bool:
-        """Whether every point that the other covers is covered by this one."""
+        """Whether this box covers every point that the other covers."""
         theirs = dict(other.ranges)
         return all(axis in theirs and one.holds(theirs[axis]) for axis, one in self.ranges)
 
     @property
     def empty(self) -> bool:
-        """Whether it covers no point."""
+        """Whether the box covers no point."""
         return any(one.empty for _, one in self.ranges)
 
     def __str__(self) -> str:
@@ -121,7 +121,7 @@ class Covers:
 
 @dataclass(frozen=True, slots=True)
 class Between:
-    """The interval lies strictly between two attributes, each of which may be NULL: no bound there."""
+    """The interval lies strictly between two attributes; NULL means no bound on that side."""
 
     low: str
     high: str
@@ -177,9 +177,9 @@ _COMPARISONS = ("=", "!=", "<", "<=", ">", ">=")
 def compare(attribute: str, operator: str, value: Scalar) -> Term:
     """The term for a comparison with a constant: `compare("per", ">=", 45)`."""
     if operator not in _COMPARISONS:
-        raise MessageError(f"'{operator}' is no comparison; there are {' '.join(_COMPARISONS)}")
+        raise MessageError(f"unknown comparison {operator!r}; use one of {' '.join(_COMPARISONS)}")
     if value is None:
-        raise MessageError("nothing compares with NULL")
+        raise MessageError("a comparison with NULL never holds; give another value")
     if operator == "!=":
         return Differs(attribute, value)
     strict = len(operator) == 1 and operator != "="
@@ -201,11 +201,11 @@ class Filter:
     terms: tuple[Term, ...] = ()
 
     def matches(self, message: Mapping[str, Value]) -> bool:
-        """Whether the message is to be delivered."""
+        """Whether the filter matches the message."""
         return all(term.matches(message) for term in self.terms)
 
     def covers(self, other: "Filter") -> bool:
-        """Whether this filter matches every message that the other matches, as far as `filter_covering.py` can tell."""
+        """Whether this filter matches each message that the other does: sound but incomplete (filter_covering.py)."""
         from .filter_covering import covers
 
         return covers(self, other)

@@ -1,10 +1,10 @@
 """Intervals over one family of values: ends open, closed or absent.
 
-`Interval(5, 10)` is [5, 10]; `Interval(5, None, low_open=True)` is everything above 5. NULL and values of another
-family are in no interval, not even in one without ends.
+`Interval(5, 10)` is [5, 10]; `Interval(5, None, low_open=True)` is everything above 5. NULL is in no interval, not even
+in one without ends; nor is a value of another family than the ends.
 
-Invariant: the ends are of one family. An interval may be empty (`Interval(5, 3)`); it then holds nothing and lies in
-every other.
+Invariant: the ends are of one family. An interval may be empty (`Interval(5, 3)`); it then contains no value and lies
+in every other interval.
 """
 
 from dataclasses import dataclass
@@ -31,21 +31,21 @@ class Interval:
         check_scalar(self.low)
         check_scalar(self.high)
         if self.low is not None and self.high is not None and family(self.low) != family(self.high):
-            raise MessageError(f"an interval can't reach from {shown(self.low)} to {shown(self.high)}")
+            raise MessageError(f"interval from {shown(self.low)} to {shown(self.high)} has ends of different types")
 
     @classmethod
     def only(cls, value: Scalar) -> "Interval":
-        """The interval that holds one value."""
+        """The interval that contains one value."""
         return cls(value, value)
 
     @property
     def family(self) -> str | None:
-        """The family of its ends; None when it has none."""
+        """The family of the ends; None for an interval without ends."""
         return family(self.low) or family(self.high)
 
     @property
     def empty(self) -> bool:
-        """Whether no value of any type can be in it."""
+        """Whether the interval contains no value of any type."""
         if self.low is None or self.high is None:
             return False
         return bool(
@@ -57,15 +57,15 @@ class Interval:
         return self.covers(value, value)
 
     def covers(self, low: Scalar, high: Scalar) -> bool:
-        """Whether it begins at `low` or before and ends at `high` or after: a skyline point's test.
+        """Whether the interval begins at `low` or before and ends at `high` or after: the test of a skyline point.
 
-        Both are judged alone: `low` may exceed `high`, and then it is enough to reach into what lies between. An empty
-        interval covers nothing.
+        Both ends are tested independently: `low` may exceed `high`, and then the interval need only overlap the range
+        between them. An empty interval covers nothing.
         """
         return _begins(self, low) and _ends(self, high) and not self.empty
 
     def holds(self, other: "Interval") -> bool:
-        """Whether every value of the other is in this one."""
+        """Whether this interval contains every value of the other."""
         if other.empty:
             return True
         if self.low is not None and (
@@ -77,7 +77,7 @@ class Interval:
         )
 
     def between(self, low: Scalar, high: Scalar) -> bool:
-        """Whether it lies strictly between two values (NULL: no bound on that side)."""
+        """Whether the interval lies strictly between two values (NULL: no bound on that side)."""
         if low is not None and not (
             family(low) == family(self.low) and (self.low > low or (self.low == low and self.low_open))  # type: ignore[operator]
         ):
@@ -87,7 +87,7 @@ class Interval:
         )
 
     def __and__(self, other: "Interval") -> "Interval":
-        """The values that are in both."""
+        """The intersection of both intervals."""
         low, low_open = _tighter(self.low, self.low_open, other.low, other.low_open, 1)
         high, high_open = _tighter(self.high, self.high_open, other.high, other.high_open, -1)
         return Interval(low, high, low_open, high_open)
@@ -101,7 +101,7 @@ class Interval:
 
 
 def _begins(interval: Interval, at: Scalar, *, strictly: bool | None = None) -> bool:
-    """Whether the interval has begun at a value, or strictly before it (as its low end says, unless told)."""
+    """Whether the interval begins at a value or before it, or strictly before it (default: if its low end is open)."""
     if at is None:
         return False
     if interval.low is None:
@@ -128,7 +128,7 @@ def _tighter(one: Scalar, one_open: bool, other: Scalar, other_open: bool, sign:
     if one is None or other is None:
         return (other, other_open) if one is None else (one, one_open)
     if family(one) != family(other):
-        raise MessageError(f"{shown(one)} and {shown(other)} can't be compared")
+        raise MessageError(f"cannot compare {shown(one)} with {shown(other)}")
     if one == other:
         return one, one_open or other_open
     above = one > other  # type: ignore[operator]

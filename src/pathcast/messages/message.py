@@ -1,10 +1,10 @@
 """Messages: attribute–value pairs, some of which are payload.
 
-A message is what a server hands to a content network (§2.1 of the select-join paper). Filters read its attributes;
-attributes that are named in `payload` are bulky and read by nobody on the way, so a network may leave them out where
-the same payload has passed before, and put them back by `payload_id`.
+A server publishes messages to a content network (§2.1 of the select-join paper). Filters read the attributes of a
+message; attributes named in `payload` are large and no node reads them on the way, so a network may omit them on a link
+that has carried the same payload before, and restore them by `payload_id`.
 
-Invariant: a message never changes; equal messages have equal bytes, whatever the order in which attributes were given.
+Invariant: a message never changes; equal messages have equal bytes, regardless of the order of the given attributes.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -18,7 +18,7 @@ PAYLOAD_ID = 16
 
 
 class Message(Mapping[str, Value]):
-    """Attributes and their values; `payload` names those that only the last receiver reads.
+    """Attributes and their values; `payload` names the attributes that only the final receiver reads.
 
     >>> message = pathcast.messages.Message({"symbol": "GOOG", "per": 52.1})
     >>> pathcast.messages.decode(pathcast.messages.encode(message)) == message
@@ -30,7 +30,7 @@ class Message(Mapping[str, Value]):
     def __init__(self, attributes: Mapping[str, Value], payload: Iterable[str] = ()) -> None:
         for name, value in attributes.items():
             if type(name) is not str or not name:
-                raise MessageError(f"an attribute's name is a string that is not empty, not {name!r}")
+                raise MessageError(f"an attribute name must be a non-empty string, got {name!r}")
             check_scalar(name)
             check_value(value)
         self._attributes = dict(attributes)
@@ -38,13 +38,13 @@ class Message(Mapping[str, Value]):
         self._bytes: bytes | None = None
         if not self.payload <= self._attributes.keys():
             missing = ", ".join(sorted(self.payload - self._attributes.keys()))
-            raise MessageError(f"the payload names attributes that the message lacks: {missing}")
+            raise MessageError(f"`payload` names attributes that the message lacks: {missing}")
 
     @classmethod
     def trusted(cls, attributes: dict[str, Value], payload: frozenset[str]) -> "Message":
-        """A message from attributes that have been checked already, and that the caller will not change.
+        """A message from attributes that the caller has checked and will not change.
 
-        For servers that make many from rows that they checked when these came: checking is most of the work.
+        For servers that make many messages from rows that were checked on arrival: checking is most of the work.
         """
         message = cls.__new__(cls)
         message._attributes, message.payload, message._bytes = attributes, payload, None
@@ -66,7 +66,7 @@ class Message(Mapping[str, Value]):
         return hash(self.encode())
 
     def encode(self) -> bytes:
-        """The wire form (`wire_format.py`)."""
+        """The bytes of the message (`wire_format.py`)."""
         from .wire_format import encode
 
         if self._bytes is None:
@@ -87,11 +87,11 @@ class Message(Mapping[str, Value]):
         return Message({name: self[name] for name in sorted(self.payload)}, self.payload)
 
     def with_payload(self, payload: "Message") -> "Message":
-        """The message and a payload that was taken off it."""
+        """The message with its payload restored."""
         return Message({**self, **payload}, self.payload | payload.payload)
 
     def payload_id(self) -> bytes | None:
-        """A hash of the payload, the same for the same payload in every message; None without payload."""
+        """A hash of the payload, which equal payloads share; None without payload."""
         if not self.payload:
             return None
         return blake2b(self.payload_message().encode(), digest_size=PAYLOAD_ID).digest()

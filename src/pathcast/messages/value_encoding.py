@@ -1,12 +1,12 @@
-"""The wire form of values: numbers in as few bytes as they need, points column by column, nothing believed.
+"""The wire format of values: numbers in as few bytes as they need, points column by column; all input is checked.
 
-    value     by tag: null · whole number (zigzag, 7 bits a byte) · float that is whole (the same) · float (8 bytes) ·
+    value     by tag: null · whole number (zigzag, 7 bits per byte) · float that is whole (the same) · float (8 bytes) ·
               string, bytes (length first) · date (days), timestamp (microseconds), both since 1970 · points
     points    axes, number of rows, then column by column: one tag for all and differences from row to row where the
-              values are numbers; or "as the column before", which is what Y is to X in most skylines; or a tag each
+              values are numbers; or "as the column before", as Y repeats X in most skylines; or a tag per value
 
-Invariant: what `put_value` wrote, `Reader.value` reads back with types kept (1 stays 1, 1.0 stays 1.0). A reader
-allocates nothing on the word of a message: a count is held against the bytes that are left and `WireLimits` first.
+Invariant: `Reader.value` reads the value that `put_value` wrote, with its type (1 stays 1, 1.0 stays 1.0). A reader
+checks a count against the remaining bytes and `WireLimits` before it allocates memory.
 Cost: linear.
 """
 
@@ -33,10 +33,10 @@ _EXACT = 1 << 53
 
 @dataclass(frozen=True, slots=True)
 class WireLimits:
-    """What one message or filter may make its receiver spend.
+    """Limits on one message or filter, which bound the memory of its receiver.
 
-    bytes: its length. values: scalars in it, those counted that repeat a column; an object in memory takes some 50
-    bytes a value.
+    bytes: its length. values: its scalars, including those of repeated columns; in memory, a value takes about 50
+    bytes.
     """
 
     bytes: int = 1 << 26
@@ -46,14 +46,14 @@ class WireLimits:
         for field in fields(self):
             value = getattr(self, field.name)
             if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-                raise LimitError(f"WireLimits({field.name}={value!r}): a limit is a whole number from 1 up")
+                raise LimitError(f"WireLimits({field.name}=…) must be a whole number from 1 up, got {value!r}")
 
 
 # Writing.
 
 
 def put_number(out: bytearray, value: int) -> None:
-    """A number from 0 up, 7 bits a byte, the lowest first."""
+    """Write a number from 0 up, 7 bits per byte, the lowest first."""
     while value > 0x7F:
         out.append(value & 0x7F | 0x80)
         value >>= 7
@@ -65,14 +65,14 @@ def _signed(out: bytearray, value: int) -> None:
 
 
 def put_text(out: bytearray, data: bytes) -> None:
-    """Bytes, their length first."""
+    """Write bytes, their length first."""
     put_number(out, len(data))
     out += data
 
 
 @lru_cache(maxsize=1 << 12)
 def written_name(name: str) -> bytes:
-    """A name as it is written: messages of a server have few."""
+    """The bytes of a name; cached, since the messages of a server have few names."""
     out = bytearray()
     put_text(out, name.encode())
     return bytes(out)
@@ -83,14 +83,14 @@ _TAGS: dict[type, int] = {int: WHOLE, str: STRING, datetime: TIMESTAMP, date: DA
 
 def _tag(value: Scalar) -> int:
     if type(value) is float:
-        # -0.0 is whole, too, but would come back as 0.0.
+        # -0.0 is whole, too, but would be read back as 0.0.
         whole = value.is_integer() and abs(value) < _EXACT and (value != 0 or str(value) == "0.0")
         return WHOLE_FLOAT if whole else FLOAT
     return _TAGS[type(value)]
 
 
 def _integer(value: Scalar) -> int:
-    """A value of one of the kinds that are written as whole numbers, as that number."""
+    """The whole number that stands for a value on the wire, for kinds that are written as whole numbers."""
     if type(value) is int:
         return value
     if isinstance(value, datetime):
@@ -115,7 +115,7 @@ def _content(out: bytearray, tag: int, value: Scalar) -> None:
 
 
 def put_value(out: bytearray, value: Value, mark: int = 0) -> None:
-    """A tag, with a mark on it, and what it announces."""
+    """Write a tag, with a mark on it, and the value."""
     if not isinstance(value, Points):
         tag = _tag(value)
         out.append(tag | mark)
@@ -134,7 +134,7 @@ def put_value(out: bytearray, value: Value, mark: int = 0) -> None:
 
 def _column(out: bytearray, column: Sequence[Scalar], before: Sequence[Scalar] | None) -> None:
     if all(type(one) is float and not one.is_integer() for one in column):
-        # Tags of equal columns can't differ here.
+        # Equal columns have equal tags here.
         out += _SAME if column == before else _FLOATS + pack(f"<{len(column)}d", *column)
         return
     tags = [_tag(one) for one in column]
@@ -159,7 +159,7 @@ def _column(out: bytearray, column: Sequence[Scalar], before: Sequence[Scalar] |
 
 
 def put_interval(out: bytearray, one: Interval) -> None:
-    """An interval: which ends are open, then both."""
+    """Write an interval: flags for open ends, then both ends."""
     out.append(one.low_open | one.high_open << 1)
     put_value(out, one.low)
     put_value(out, one.high)
@@ -169,7 +169,7 @@ def put_interval(out: bytearray, one: Interval) -> None:
 
 
 class Reader:
-    """Takes bytes apart and believes none of them."""
+    """Decodes bytes and checks every one of them."""
 
     def __init__(self, data: bytes | memoryview, limits: WireLimits) -> None:
         if len(data) > limits.bytes:
@@ -179,22 +179,22 @@ class Reader:
         self._values = limits.values
 
     def kind(self, wanted: int, name: str) -> None:
-        """The first byte, which says what this is."""
+        """Check the first byte, which identifies a message or a filter."""
         found = self.byte()
         if found != wanted:
-            raise MessageError(f"this is no {name}: it begins with {found:#04x}")
+            raise MessageError(f"not a {name}: the first byte is {found:#04x}, expected {wanted:#04x}")
 
     def byte(self) -> int:
         """The next byte."""
         if self._at >= len(self._data):
-            raise MessageError("the message is cut off")
+            raise MessageError("the message is truncated")
         self._at += 1
         return self._data[self._at - 1]
 
     def take(self, size: int) -> memoryview:
-        """The next so many bytes."""
+        """The next `size` bytes."""
         if size > len(self._data) - self._at:
-            raise MessageError("the message is cut off")
+            raise MessageError("the message is truncated")
         self._at += size
         return self._data[self._at - size : self._at]
 
@@ -208,7 +208,7 @@ class Reader:
             if byte < 0x80:
                 return value
             if shift > 63:
-                raise MessageError("the message has a number of more than ten bytes")
+                raise MessageError("malformed number in the message: more than 10 bytes")
 
     def signed(self) -> int:
         """A whole number of either sign."""
@@ -216,33 +216,33 @@ class Reader:
         return (value >> 1) ^ -(value & 1)
 
     def count(self, what: str) -> int:
-        """A number of things of at least a byte each."""
+        """A count of items that take at least a byte each."""
         found = self.number()
         if found > len(self._data) - self._at:
-            raise MessageError(f"the message claims {found:,} {what} and has {len(self._data) - self._at:,} bytes left")
+            raise MessageError(f"the message claims {found:,} {what}; {len(self._data) - self._at:,} bytes are left")
         self._spend(found)
         return found
 
     def _spend(self, values: int) -> None:
         self._values -= values
         if self._values < 0:
-            raise MessageError("the message holds more values than WireLimits(values=…) allows")
+            raise MessageError("the message has more values than WireLimits(values=…) allows")
 
     def string(self) -> str:
         """A string, its length first."""
         try:
             return str(self.take(self.number()), "utf-8")
         except UnicodeDecodeError as error:
-            raise MessageError(f"the message has a string that is not UTF-8: {error.reason}") from None
+            raise MessageError(f"a string in the message is not UTF-8: {error.reason}") from None
 
     def value(self, tag: int) -> Value:
-        """A value of a kind that its tag has told."""
+        """A value of the kind that the tag names."""
         if tag in {POINTS, SKYLINE}:
             return self._points(pairs=tag == SKYLINE)
         return self.scalar(tag)
 
     def scalar(self, tag: int) -> Scalar:
-        """The same, and no points."""
+        """A scalar of the kind that the tag names."""
         if tag == NULL:
             return None
         if tag in _INTEGERS:
@@ -254,12 +254,12 @@ class Reader:
             return self.string()
         if tag == BYTES:
             return bytes(self.take(self.number()))
-        raise MessageError(f"the message has a value of unknown kind {tag}")
+        raise MessageError(f"unknown value kind {tag} in the message")
 
     def _points(self, *, pairs: bool) -> Points:
         axes = [self.string() for _ in range(self.count("axes"))]
         width = len(axes) * (2 if pairs else 1)
-        # Points of no axes have no bytes to be counted against; the number of values bounds all others.
+        # Points without axes have no bytes that bound the number of rows; the limit on values bounds all others.
         rows = self.number()
         self._spend(rows * max(1, width))
         if not rows or not width:
@@ -275,11 +275,11 @@ class Reader:
 
     def _column(self, tag: int, rows: int) -> list[Scalar]:
         if rows > len(self._data) - self._at:
-            raise MessageError(f"the message claims {rows:,} points and is cut off")
+            raise MessageError(f"the message claims {rows:,} points; {len(self._data) - self._at:,} bytes are left")
         if tag == MIXED_COLUMN:
             return [self.scalar(self.byte()) for _ in range(rows)]
         if tag == NULL:
-            raise MessageError("the message has a column of nothing")
+            raise MessageError("a column of points in the message has the tag of NULL")
         if tag not in _INTEGERS:
             return [self.scalar(tag) for _ in range(rows)]
         column: list[Scalar] = []
@@ -293,12 +293,12 @@ class Reader:
         """An interval that `put_interval` wrote."""
         flags = self.byte()
         if flags > 3:
-            raise MessageError(f"the filter has an interval with flags {flags}")
+            raise MessageError(f"unknown interval flags {flags} in the filter")
         low, high = self.scalar(self.byte()), self.scalar(self.byte())
         return Interval(low, high, bool(flags & 1), bool(flags & 2))
 
     def finish(self) -> None:
-        """Nothing may follow."""
+        """Raise `MessageError` if bytes follow."""
         if self._at < len(self._data):
             raise MessageError(f"{len(self._data) - self._at:,} bytes follow the end of the message")
 
@@ -315,4 +315,4 @@ def _restored(tag: int, value: int) -> Scalar:
     try:
         return _RESTORE[tag](value)
     except (OverflowError, ValueError):
-        raise MessageError(f"the message has a date {value} units from 1970, beyond the calendar") from None
+        raise MessageError(f"a date in the message is out of range: {value} units from 1970") from None

@@ -1,10 +1,10 @@
-"""The wire form of messages and filters: no schema, nothing believed; values are written as value_encoding.py says.
+"""The wire format of messages and filters: no schema, all input checked; value_encoding.py defines values.
 
     message   0xC1, number of attributes, then each in order of names: name, tag, value; the tag's high bit: payload
     filter    0xC2, number of terms, then each: tag, names, interval, value or box
 
-Invariant: `decode(encode(m)) == m`, with types kept.
-Cost: linear. For a message of an inserted tuple, some 10 bytes beside names and values.
+Invariant: `decode(encode(m)) == m`, with the same types.
+Cost: linear. A message about an inserted tuple takes about 10 bytes in addition to names and values.
 """
 
 from pathcast.errors import MessageError
@@ -31,21 +31,21 @@ def encode(message: Message) -> bytes:
 
 
 def begun(count: int) -> bytearray:
-    """What a message of so many attributes begins with."""
+    """The first bytes of a message with `count` attributes."""
     out = bytearray((MESSAGE,))
     put_number(out, count)
     return out
 
 
 def written_attribute(name: str, value: Value, *, payload: bool = False) -> bytes:
-    """One attribute of a message; a message is its beginning and its attributes in the order of their names."""
+    """The bytes of one attribute; a message is `begun(count)` and then its attributes in order of their names."""
     out = bytearray(written_name(name))
     put_value(out, value, PAYLOAD if payload else 0)
     return bytes(out)
 
 
 def decode(data: bytes | memoryview, limits: WireLimits = DEFAULT) -> Message:
-    """The message in some bytes; `MessageError` when there is none, or more than that."""
+    """The message in some bytes; `MessageError` if they are not exactly one message."""
     reader = Reader(data, limits)
     reader.kind(MESSAGE, "message")
     attributes: dict[str, Value] = {}
@@ -54,7 +54,7 @@ def decode(data: bytes | memoryview, limits: WireLimits = DEFAULT) -> Message:
     for _ in range(reader.count("attributes")):
         name = reader.string()
         if name <= last:
-            raise MessageError("the attributes of the message are not in order")
+            raise MessageError("the attributes of the message are not sorted by name")
         last = name
         tag = reader.byte()
         if tag & PAYLOAD:
@@ -91,7 +91,7 @@ def encode_filter(one: Filter) -> bytes:
 
 
 def decode_filter(data: bytes | memoryview, limits: WireLimits = DEFAULT) -> Filter:
-    """The filter in some bytes; `MessageError` when there is none, or more than that."""
+    """The filter in some bytes; `MessageError` if they are not exactly one filter."""
     reader = Reader(data, limits)
     reader.kind(FILTER, "filter")
     terms = tuple(_term(reader) for _ in range(reader.count("terms")))
@@ -102,7 +102,7 @@ def decode_filter(data: bytes | memoryview, limits: WireLimits = DEFAULT) -> Fil
 def _term(reader: "Reader") -> Term:
     tag = reader.byte()
     if tag >= len(_TERMS):
-        raise MessageError(f"the filter has a term of unknown kind {tag}")
+        raise MessageError(f"unknown term kind {tag} in the filter")
     kind = _TERMS[tag]
     name = reader.string()
     if kind is In:
@@ -110,7 +110,7 @@ def _term(reader: "Reader") -> Term:
     if kind is Differs:
         value = reader.value(reader.byte())
         if isinstance(value, Points):
-            raise MessageError("the filter compares with points")
+            raise MessageError("a term of the filter compares with points, not with a scalar")
         return Differs(name, value)
     if kind is Covers:
         return Covers(name, reader.string(), reader.interval())

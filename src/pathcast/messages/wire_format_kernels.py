@@ -1,12 +1,12 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
-"""The wire form of messages for kernels: numbers, values and skylines of one axis, as `wire_format.py` writes them.
+"""The wire format of messages for kernels: numbers, values and skylines of one axis, as `wire_format.py` writes them.
 
-Values come as keys that sort (`joins.kinds`), with how their kind writes them: a tag and what is taken off the key. A
-float's key is its bits, turned below zero.
+Values are given as sortable keys (`joins.kinds`), with the encoding of their kind: a tag and a number to subtract from
+the key. The key of a float is its bits, inverted below zero.
 
 Invariant: the bytes are those of `wire.encode`. Whole numbers to be written are less than 2⁶² away from 0, so that
-differences are words.
-Cost: a few nanoseconds a byte. Whoever calls has made sure that there is room: `VALUE` bytes a value.
+differences fit in a word.
+Cost: a few nanoseconds per byte. The caller must reserve `VALUE` bytes per value.
 """
 
 import numpy as np
@@ -15,7 +15,7 @@ from pathcast.kernels import part, rare
 
 NULL, WHOLE, WHOLE_FLOAT, FLOAT, STRING, DATE, TIMESTAMP, BYTES, POINTS, SKYLINE = range(10)
 SAME_COLUMN, MIXED_COLUMN = 0x7E, 0x7F
-# A value has at most so many bytes, its tag included.
+# The largest number of bytes of a value, including its tag.
 VALUE = 11
 _SIGN = np.int64(2**63 - 1)
 _EXACT = float(1 << 53)
@@ -23,7 +23,7 @@ _EXACT = float(1 << 53)
 
 @part
 def put_bytes(out, at, data, begin, end):
-    """Copy some bytes; where the next go."""
+    """Copy some bytes; return the place of the next byte."""
     for place in range(begin, end):
         out[at + place - begin] = data[place]
     return at + end - begin
@@ -31,7 +31,7 @@ def put_bytes(out, at, data, begin, end):
 
 @part
 def put_number(out, at, value):
-    """A number from 0 on (uint64), 7 bits a byte."""
+    """Write a number from 0 up (uint64), 7 bits per byte."""
     while value > np.uint64(0x7F):
         out[at] = np.uint8((value & np.uint64(0x7F)) | np.uint64(0x80))
         value >>= np.uint64(7)
@@ -42,19 +42,19 @@ def put_number(out, at, value):
 
 @part
 def put_signed(out, at, value):
-    """A whole number (int64), small ones of either sign in few bytes."""
+    """Write a whole number (int64); small numbers of either sign take few bytes."""
     return put_number(out, at, np.uint64((value << np.int64(1)) ^ (value >> np.int64(63))))
 
 
 @part
 def _bits(key):
-    """The bits of the float that has a key."""
+    """The bits of the float with this key."""
     return key if key >= 0 else key ^ _SIGN
 
 
 @part
 def _tag(key, tag):
-    """The tag of a value: floats that are whole have another one."""
+    """The tag of a value; whole floats have their own tag."""
     if tag != FLOAT:
         return tag
     value = np.int64(_bits(key)).view(np.float64)
@@ -63,7 +63,7 @@ def _tag(key, tag):
 
 @part
 def _integer(key, tag, less):
-    """A value that is written as a whole number."""
+    """The whole number that stands for a value on the wire."""
     return np.int64(np.int64(_bits(key)).view(np.float64)) if tag == WHOLE_FLOAT else key - less
 
 
@@ -79,7 +79,7 @@ def _put_content(out, at, key, tag, less):
 
 @rare
 def put_value(out, at, there, key, tag, less):
-    """The tag and the bytes of a value, or NULL; `tag` is that of its kind, for floats `FLOAT`."""
+    """Write the tag and the bytes of a value, or NULL; `tag` is the tag of its kind, `FLOAT` for floats."""
     if not there:
         out[at] = np.uint8(NULL)
         return at + 1
@@ -90,7 +90,7 @@ def put_value(out, at, there, key, tag, less):
 
 @rare
 def put_column(out, at, keys, count, tag, less):
-    """A column of a table of points: one tag for all and differences, or a tag each."""
+    """Write a column of points: one tag for all and differences, or a tag per value."""
     own = _tag(keys[0], tag)
     mixed = False
     for place in range(1, count):

@@ -1,4 +1,4 @@
-"""Content networks: messages to all whose filters match them, and no payload twice over one link."""
+"""Content networks: deliver messages to all subscribers whose filters match; send no payload twice over one link."""
 
 import lazy_loader
 

@@ -1,15 +1,14 @@
-"""The content network: filters are registered at nodes, messages published at one, and all who match get them.
+"""The content network: subscribers register filters at nodes; a published message reaches all matching subscribers.
 
     network = ContentNetwork.build(topology, kind="cbn", payloads=True)
     network.register("r5", compare("per", ">", 45), "ada")
     trace = network.publish(Message({"symbol": "GOOG", "per": 52.1}))
 
-Who gets a message is decided by evaluating the registered filters on it, without its payload (§2.1 of the select-join
-paper). `kind` is "cbn" (`content_node.py`) or "can" (`can_node.py`); `payloads` makes it a CN*
-(`payload_forwarder.py`).
+Filters are evaluated on the message without its payload (§2.1 of the select-join paper). `kind` is "cbn"
+(`content_node.py`) or "can" (`can_node.py`); `payloads` makes the network a CN* (`payload_forwarder.py`).
 
-Invariant: a subscriber gets a message once if one of its filters matches, and else not at all; with faults too.
-Cost: as in the files named; publishing is single-threaded, and not safe for several threads at once.
+Invariant: a subscriber gets a message exactly once if one of its filters matches, otherwise never; also with faults.
+Cost: see the files named above; publishing is single-threaded and not thread-safe.
 """
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
@@ -41,7 +40,7 @@ PATIENCE = 2.0
 
 
 class Substrate(Protocol):
-    """All nodes of a kind of network, and how subscriptions reach them."""
+    """The nodes of one kind of network, and the registration of filters at them."""
 
     @property
     def nodes(self) -> Sequence[Routing]: ...
@@ -56,7 +55,7 @@ class Substrate(Protocol):
 
 
 class ContentNetwork:
-    """Made by `build`.
+    """A content network; `build` creates one.
 
     >>> from pathcast.messages import Message, compare
     >>> network = pathcast.network.ContentNetwork.build(pathcast.transmission.Topology.tree(levels=3, fanout=2))
@@ -119,22 +118,22 @@ class ContentNetwork:
     ) -> "ContentNetwork":
         """A network over the nodes of a topology.
 
-        payloads: True, or limits, for a CN*, which sends no payload twice over a link; `plain` names nodes that know
-        nothing of it. underlay: the physical network below, for what goes between nodes without a link.
-        For a CAN: `space` has its axes; `members` the nodes that join, in order (all, the root first); `sample` filters
-        like those that will be registered, so that zones are halved where they are many; `seed` where nodes join.
+        payloads: True, or limits, for a CN*, which sends no payload twice over a link; `plain` names nodes that do not
+        support CN*. underlay: the physical network, for packets between nodes without a link.
+        For a CAN: `space` has its axes; `members` are the nodes that join, in order (default: all, the root first);
+        `sample` has typical filters, so that zones are halved where filters are many; `seed` is for the join points.
         """
         if kind not in KINDS:
-            raise TopologyError(f"there is no kind of network {kind!r}; there are {', '.join(KINDS)}")
+            raise TopologyError(f"unknown network kind {kind!r}; use one of {', '.join(KINDS)}")
         topology.require_connected()
         if not isinstance(payloads, bool | PayloadLimits):
-            raise TopologyError(f"payloads is True, False or PayloadLimits(…), not {payloads!r}")
+            raise TopologyError(f"payloads must be True, False or PayloadLimits(…), got {payloads!r}")
         limits = payloads if isinstance(payloads, PayloadLimits) else PayloadLimits() if payloads else None
         traffic = Traffic(topology)
         wanted = [filter_of(one) for one in sample]
         if kind == "cbn":
             if space is not None or members is not None or wanted:
-                raise TopologyError("a content-based network has no space, members or sample; kind='can' has")
+                raise TopologyError("only a CAN takes space, members or sample; omit them or use kind='can'")
             substrate: Substrate = ContentTree(topology, traffic)
         else:
             substrate = _addressed(topology, traffic, space, members, wanted, seed)
@@ -143,14 +142,14 @@ class ContentNetwork:
     # Subscriptions.
 
     def register(self, node: Node, filter: Filter | Term, subscriber: Hashable = None) -> Registration:  # noqa: A002
-        """Let a subscriber at a node have all messages that a filter matches.
+        """Register a filter for a subscriber at a node: the subscriber gets all messages that the filter matches.
 
-        A subscriber gets a message once, however many of its filters match; all without a name are one.
+        A subscriber gets a message once, even if several of its filters match; None is one subscriber.
         """
         return self.register_many([(node, filter, subscriber)])[0]
 
     def register_many(self, rows: Iterable[tuple[Node, Filter | Term, Hashable]]) -> list[Registration]:
-        """Many at once, which is quicker than one after the other: (node, filter, subscriber) each."""
+        """Register many filters, which is faster than one by one: (node, filter, subscriber) each."""
         made = self._books.add(rows)
         by_node: dict[int, list[Made]] = {}
         for one in made:
@@ -161,13 +160,13 @@ class ContentNetwork:
     def register_together(
         self, node: Node, filters: Iterable[Filter | Term], subscriber: Hashable = None
     ) -> list[Registration]:
-        """The filters of one subscription; in a CAN they stand at one point, so that one node dispatches for it."""
+        """Register the filters of one subscription; in a CAN they share one point, so that one node handles them."""
         made = self._books.add((node, one, subscriber) for one in filters)
         self._place({self.topology.number(node): made}, together=True)
         return [registration for registration, _ in made]
 
     def _place(self, parts: Mapping[int, Sequence[Made]], *, together: bool) -> None:
-        """Let nodes have filters: all of them, or none if one is refused."""
+        """Add filters to nodes: all of them, or none if one is rejected."""
         waiting = dict(parts)
         try:
             for number, part in parts.items():
@@ -180,14 +179,14 @@ class ContentNetwork:
             raise
 
     def unregister(self, registration: Registration | int) -> None:
-        """Forget a registration."""
+        """Remove a registration."""
         found = self._books.find(registration)
         self.substrate.unregister(self.topology.number(found.node), *self._books.remove(found), found.number)
 
     # Members of a CAN.
 
     def join(self, node: Node, contact: Node | None = None) -> None:
-        """A node joins a CAN, by way of a member."""
+        """Let a node join a CAN through a member."""
         number = self.topology.number(node)
         self._addresses().join(number, contact=None if contact is None else self.topology.number(contact))
         self.forwarders[number].down = False
@@ -195,14 +194,14 @@ class ContentNetwork:
             self._homes.add(number)
 
     def leave(self, node: Node) -> None:
-        """A node leaves a CAN in order; its zones and filters go to neighbours."""
+        """Let a node leave a CAN gracefully; its zones and filters pass to neighbours."""
         number = self.topology.number(node)
         self._addresses().leave(number)
         self.forwarders[number].crash()
         self._homes.discard(number)
 
     def fail(self, node: Node) -> None:
-        """A node of a CAN is gone for good, and its neighbours have noticed: another takes its place."""
+        """Remove a node of a CAN that has failed permanently; its backup takes its place."""
         number = self.topology.number(node)
         self._addresses().fail(number)
         self.forwarders[number].crash()
@@ -210,19 +209,19 @@ class ContentNetwork:
 
     def _addresses(self) -> AddressSpace:
         if not isinstance(self.substrate, AddressSpace):
-            raise TopologyError("only a CAN has members that join and leave; a content-based network has its topology")
+            raise TopologyError("only a CAN has members that join and leave; use kind='can'")
         return self.substrate
 
     # Messages.
 
     def publish(self, message: Message, at: Node | None = None, *, faults: Faults | None = None) -> Trace:
-        """Send a message to all who match; `at` is the root unless told. Links and nodes fail as `faults` say."""
+        """Publish a message at a node (default: the root). `faults` makes links and nodes fail."""
         return self.publish_all([message], at, faults=faults)
 
     def publish_all(
         self, messages: Iterable[Message], at: Node | None = None, *, faults: Faults | None = None, gap: float = 0.0
     ) -> Trace:
-        """Send messages `gap` seconds after each other, without waiting for one to be everywhere before the next."""
+        """Publish messages `gap` seconds apart, without waiting until one has reached all before the next."""
         origin = self.topology.number(self.topology.root if at is None else at)
         self.substrate.require(origin)
         crashes = [(self.topology.number(one.node), one) for one in (faults.crashes if faults else ())]
@@ -230,9 +229,9 @@ class ContentNetwork:
             self._addresses()
         given = [_message(message) for message in messages]
         if gap < 0:
-            raise TopologyError(f"messages follow each other after 0 seconds or more, not {gap}")
+            raise TopologyError(f"gap must be at least 0 seconds, got {gap}")
         transit = self._transit
-        # Faults are drawn from their seed anew: what they are given for is the same in every run.
+        # Restart the random numbers of the faults from their seed, so that every run has the same faults.
         transit.faults = None if faults is None else replace(faults)
         transit.traffic = Traffic(self.topology)
         begin = transit.now
@@ -258,7 +257,7 @@ class ContentNetwork:
         return Trace(tuple(self._deliveries), transit.traffic, transit.now - begin)
 
     def _abandon(self) -> None:
-        """Let nothing of a run that was broken off come into the next one: nodes lose what they have in hand."""
+        """Discard the packets and jobs of an aborted run, so that they do not affect the next run."""
         self._transit.clear()
         self._finish_all()
         self._seen.clear()
@@ -268,12 +267,12 @@ class ContentNetwork:
             self._rise(number)
 
     def _rise(self, number: int) -> None:
-        """A node is back, unless it is no member any more."""
+        """Restart a node, unless it is no longer a member."""
         addresses = self.substrate if isinstance(self.substrate, AddressSpace) else None
         self.forwarders[number].down = addresses is not None and number not in addresses.members
 
     def _inject(self, origin: int, message: Message) -> None:
-        """The server hands a message to the node that it stands at, and in a reliable network keeps at it."""
+        """Send a message from the server to its node; in a reliable network, retry until it is acknowledged."""
         units = units_of(message)
         letter = Letter.of(self._published, origin, message, units)
         self._published += 1
@@ -298,14 +297,14 @@ class ContentNetwork:
             self._transit.after(wait, lambda: self._hand_over(letter, units, attempt + 1))
 
     def _entrance(self, origin: int) -> int:
-        """The node that the server hands messages to: its own, or the nearest member if that is gone for good."""
+        """The node that the server sends messages to: its own, or the nearest member if that has failed permanently."""
         if not isinstance(self.substrate, AddressSpace) or origin in self.substrate.members:
             return origin
         distances = self._transit.distances
         return min(self.substrate.members, key=lambda member: (distances.between(origin, member)[0], member))
 
     def _finished(self, letter: Letter) -> None:
-        """All have it; where nothing is acknowledged, that is when nothing is under way any more."""
+        """End a publication that has reached all; without acknowledgements, this is when no packet is in transit."""
         if self._outbox.pop(letter.number, None) is not None:
             self._payloads.end(letter.units)
 
@@ -359,15 +358,15 @@ def _addressed(
     sample: Iterable[Filter],
     seed: int,
 ) -> AddressSpace:
-    """A CAN whose members have joined one after the other, while a sample of filters stood for the load."""
+    """A CAN whose members have joined one by one, with a sample of filters as the load."""
     if not isinstance(space, Space):
-        raise TopologyError("a CAN needs a space: Space.of(Axis('per', 0, 100), …)")
+        raise TopologyError("a CAN needs a space; give space=Space.of(Axis('per', 0, 100), …)")
     found = AddressSpace(topology, traffic, space, seed=seed)
     root = topology.number(topology.root)
     others = [topology.number(node) for node in (topology.nodes if members is None else members)]
     order = [root, *(number for number in others if number != root)] if members is None else others
     if not order:
-        raise TopologyError("a CAN has at least one member")
+        raise TopologyError("a CAN needs at least one member")
     found.join(order[0])
     points = found.weigh(order[0], sample)
     for number in order[1:]:
@@ -378,5 +377,5 @@ def _addressed(
 
 def _message(given: Message) -> Message:
     if not isinstance(given, Message):
-        raise MessageError(f"what is published is a Message({{'per': 46}}), not {given!r:.80}")
+        raise MessageError(f"a publication must be a Message, such as Message({{'per': 46}}), got {given!r:.80}")
     return given

@@ -1,4 +1,4 @@
-"""What came of publishing: who got what, when, over how many hops, and what it cost on which link."""
+"""The trace of a publication: deliveries with time and hops, and the traffic on each link."""
 
 from collections.abc import Hashable
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from .link_traffic import Traffic
 
 @dataclass(frozen=True, slots=True)
 class Registration:
-    """A filter that somebody has registered at a node."""
+    """A filter that a subscriber has registered at a node."""
 
     number: int
     node: str
@@ -21,7 +21,7 @@ class Registration:
 
 
 class Delivery(NamedTuple):
-    """One message to one subscriber: from which node, after how many seconds and hops of the overlay."""
+    """The delivery of one message to one subscriber: the node, and the seconds and overlay hops since publication."""
 
     subscriber: Hashable
     node: str
@@ -33,13 +33,13 @@ class Delivery(NamedTuple):
 
     @property
     def message(self) -> Message:
-        """The message as the subscriber gets it, with its payload."""
+        """The delivered message, with its payload."""
         return self.bare if self.payload is None else self.bare.with_payload(self.payload)
 
 
 @dataclass(frozen=True)
 class Trace:
-    """One run: deliveries in the order in which they happened, and traffic."""
+    """One run: deliveries in order of time, and traffic."""
 
     deliveries: tuple[Delivery, ...]
     traffic: Traffic
@@ -47,12 +47,12 @@ class Trace:
 
     @cached_property
     def subscribers(self) -> list[Hashable]:
-        """Who got something, in order of their texts; somebody who got several messages, several times."""
+        """The subscribers of all deliveries, sorted by their text; with duplicates if one got several messages."""
         return sorted((one.subscriber for one in self.deliveries), key=str)
 
     @property
     def hops(self) -> int:
-        """Messages between nodes of the overlay, acknowledgements left out."""
+        """Messages between nodes of the overlay, without acknowledgements."""
         return self.traffic.messages("message", "payload")
 
     @property
@@ -67,16 +67,16 @@ class Trace:
 
     @property
     def latency(self) -> float:
-        """Seconds until the last subscriber had it; 0 without any."""
+        """Seconds until the last delivery; 0 without deliveries."""
         return max((one.seconds for one in self.deliveries), default=0.0)
 
     @property
     def hop_latency(self) -> float:
-        """Hops until a subscriber had it, on average; 0 without any."""
+        """The average number of hops of a delivery; 0 without deliveries."""
         return sum(one.hops for one in self.deliveries) / len(self.deliveries) if self.deliveries else 0.0
 
     def last_hop_bytes(self) -> int:
-        """Bytes from nodes to subscribers, each sent the whole message."""
+        """Bytes from nodes to subscribers, with the whole message per delivery."""
         sizes: dict[int, int] = {}
         for one in self.deliveries:
             if one.publication not in sizes:

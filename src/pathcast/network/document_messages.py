@@ -1,17 +1,17 @@
 """XML documents as messages, and XPath patterns as filters: the GPX encoding over a content network.
 
-The GPX-Matcher's encoding (`literature/gpx`) makes of a document a set of *publications*, one a path from the root
-to a leaf, and of a path pattern a conjunction over one of them. Here a publication is a row of points, its positions,
-distances and attribute values the axes:
+The GPX-Matcher's encoding (`literature/gpx`) turns a document into a set of *publications*, one per path from the root
+to a leaf, and a path pattern into a conjunction over one of them. Here a publication is a row of points; its axes are
+positions, distances and attribute values:
 
     p a¹ position · d a¹ b¹ distance · e a¹ elements below · length · # a¹ 0 x number, @ a¹ 0 x text of an attribute
 
-and a pattern is `SomePoint`: some publication lies in all ranges of the pattern. So both kinds of messages, those of
-tables and those of documents, pass through the same tables, and the bytes of the document travel as payload.
+and a pattern is `SomePoint`: some publication lies in all ranges of the pattern. So messages from tables and messages
+from documents use the same filter tables, and the bytes of the document are the payload.
 
 Invariant: the filter of a pattern matches the message of a document if and only if the pattern matches the document.
 Not done: twigs (a conjunction of paths is not a twig), conditions on text, `!=` on attributes: `MessageError`.
-Cost: a row a path and choice of repeated tags, a column a pair of tags; `LIMIT` bounds the rows.
+Cost: a row per path and choice of repeated tags, a column per pair of tags; `LIMIT` bounds the rows.
 """
 
 from collections.abc import Iterator
@@ -40,7 +40,7 @@ from pathcast.patterns import Compare, Pattern, number_of, parse
 
 PATHS, DOCUMENT = "#paths", "document"
 LIMIT = 10_000
-_BETWEEN = "\x1f"  # stands in no name of XML
+_BETWEEN = "\x1f"  # occurs in no XML name
 
 
 def document_message(document: str | bytes | Path) -> Message:
@@ -57,7 +57,7 @@ def document_message(document: str | bytes | Path) -> Message:
 
 
 def pattern_filter(pattern: str | Pattern) -> Filter:
-    """A path pattern as a filter over such messages; `MessageError` when the encoding has no words for it.
+    """A path pattern as a filter over such messages; `MessageError` if the encoding cannot express it.
 
     >>> from pathcast.network import document_message, pattern_filter
     >>> pattern_filter("/news//title").matches(document_message("<news><head><title/></head></news>"))
@@ -70,7 +70,7 @@ def pattern_filter(pattern: str | Pattern) -> Filter:
             axis, interval = _range(predicate)
             ranges[axis] = ranges[axis] & interval if axis in ranges else interval
     except Unencodable as reason:
-        raise MessageError(f"'{parsed}' can't be asked of a content network: {reason}") from None
+        raise MessageError(f"a content network does not support '{parsed}': {reason}") from None
     return Filter((SomePoint(PATHS, Box.of(ranges)),))
 
 
@@ -111,9 +111,9 @@ def _range(predicate: Predicate) -> tuple[str, Interval]:
 def _tested(place: Place, attribute: str, test: Compare | None) -> tuple[str, Interval]:
     assert test is not None
     if test.operator == "!=" or (test.number is None and test.operator != "="):
-        raise Unencodable(f"an attribute is compared by {test.operator}")
+        raise Unencodable(f"it compares an attribute with {test.operator}")
     if test.number is not None and isnan(test.number):
-        raise Unencodable("nothing compares with NaN")
+        raise Unencodable("it compares with NaN, which never holds")
     if test.number is None:
         return _axis("@", *_place(place), attribute), Interval.only(test.string)
     strict = test.operator in {"<", ">"}

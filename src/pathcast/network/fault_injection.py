@@ -1,12 +1,12 @@
-"""Faults: what goes wrong on links and at nodes, drawn from a seed.
+"""Faults on links and at nodes; a seed determines the schedule.
 
     Faults(seed=7, drop=0.1, duplicate=0.05, delay=0.2, crashes=[Crash("r3", at=0.02, down=0.5)])
 
-A packet is dropped, or arrives twice, or late by up to `longest` seconds, so that others overtake it. A node that
-crashes loses its soft state and everything in its hands, and hears nothing while it is down; its subscriptions and
-tables it keeps (they stand on disk). The server keeps what it has published until it knows that all have it.
+A packet may be dropped, duplicated, or delayed by up to `longest` seconds, so that others overtake it. A node that
+crashes loses its soft state and its jobs, and receives nothing while it is down; it keeps its subscriptions and tables,
+which are on disk. The server keeps a publication until all nodes have acknowledged it.
 
-Invariant: a schedule is its parameters: the same give the same faults at the same packets.
+Invariant: equal parameters give the same faults at the same packets.
 """
 
 import random
@@ -18,9 +18,9 @@ from pathcast.errors import TopologyError
 
 @dataclass(frozen=True, slots=True)
 class Crash:
-    """A node fails so many seconds after a run has begun, and is back after `down` seconds.
+    """A node fails `at` seconds after the start of a run, and restarts after `down` seconds.
 
-    In a CAN, None is never: its neighbours notice, and another node takes its place.
+    In a CAN, `down=None` means never: its neighbours detect the failure, and another node takes its place.
     """
 
     node: str
@@ -30,12 +30,12 @@ class Crash:
     def __post_init__(self) -> None:
         times: list[object] = [self.at, 0 if self.down is None else self.down]
         if not all(isinstance(time, int | float) and time >= 0 for time in times):
-            raise TopologyError(f"a crash at {self.at} seconds for {self.down} can't be: times are 0 or more")
+            raise TopologyError(f"times of a crash must be at least 0 seconds, got at={self.at!r}, down={self.down!r}")
 
 
 @dataclass
 class Faults:
-    """Probabilities a packet, and crashes."""
+    """Probabilities per packet, and crashes."""
 
     seed: int = 0
     drop: float = 0.0
@@ -49,18 +49,18 @@ class Faults:
         for name in ("drop", "duplicate", "delay"):
             chance = getattr(self, name)
             if not isinstance(chance, int | float) or not 0 <= chance < 1:
-                raise TopologyError(f"{name} is a probability below 1, not {chance!r}")
+                raise TopologyError(f"{name} must be a probability from 0 to below 1, got {chance!r}")
         crashes: object = self.crashes
         if not isinstance(crashes, Sequence) or not all(isinstance(crash, Crash) for crash in crashes):
-            raise TopologyError(f"crashes is a list of Crash(…), not {crashes!r}")
+            raise TopologyError(f"crashes must be a list of Crash(…), got {crashes!r}")
         longest: object = self.longest
         if not isinstance(longest, int | float) or not longest >= 0:
-            raise TopologyError(f"packets are late by 0 seconds or more, not by up to {self.longest!r}")
+            raise TopologyError(f"longest must be at least 0 seconds, got {self.longest!r}")
         self._draw = random.Random(self.seed)
 
     @classmethod
     def drawn(cls, seed: int, nodes: Sequence[str], *, within: float = 2.0) -> "Faults":
-        """A schedule drawn from a seed: how bad links are, and up to three crashes a run."""
+        """A random schedule, determined by a seed: fault probabilities, and up to three crashes per run."""
         draw = random.Random(seed)
         crashes = [
             Crash(draw.choice(nodes), draw.uniform(0, within), draw.uniform(0, within))
@@ -70,7 +70,7 @@ class Faults:
         return cls(seed, drop, duplicate, delay, draw.uniform(0, within), crashes)
 
     def delays(self) -> list[float]:
-        """For each copy of a packet that arrives, by how much it is late."""
+        """The delay of each copy of a packet that arrives."""
         if self._draw.random() < self.drop:
             return []
         copies = 2 if self._draw.random() < self.duplicate else 1

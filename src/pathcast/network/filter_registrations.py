@@ -1,9 +1,9 @@
-"""Registrations: who has registered which filter at which node, checked before anything is done about them.
+"""Registrations: subscriber, filter and node of each, checked before the network changes.
 
-Equal filters have one number, the same at all nodes (as a hash of their content would be), and one shape.
+Equal filters share one number, the same at all nodes (as a hash of their content would be), and one shape.
 
-Invariant: a filter has a number while somebody has registered it.
-Cost: a dictionary look-up or two a registration.
+Invariant: a filter has a number while at least one registration has it.
+Cost: one or two dictionary look-ups per registration.
 """
 
 from collections.abc import Hashable, Iterable
@@ -15,15 +15,15 @@ from pathcast.transmission import Topology
 from .can.filter_points import Shaped, shape
 from .delivery_trace import Registration
 
-# A registration, and what nodes have of it: its filter's number and shape, and its own number.
+# A registration, and the data that nodes store: the number and shape of its filter, and its own number.
 Made = tuple[Registration, tuple[int, Shaped, int]]
 
 
 def filter_of(given: Filter | Term) -> Filter:
-    """A filter, or one with a term alone; anything else is refused."""
+    """A filter, from a filter or a single term; `MessageError` for anything else."""
     terms: object = given.terms if isinstance(given, Filter) else (given,)
     if not isinstance(terms, tuple) or not all(isinstance(term, Term) for term in terms):
-        raise MessageError(f"a filter is Filter((…,)) or a term, as compare('per', '>', 45), not {given!r:.80}")
+        raise MessageError(f"filter must be Filter((…,)) or a term such as compare('per', '>', 45), got {given!r:.80}")
     return given if isinstance(given, Filter) else Filter(terms)
 
 
@@ -38,14 +38,14 @@ class Registrations:
         self._next_filter = self._next_registration = 0
 
     def add(self, rows: Iterable[tuple[str | int, Filter | Term, Hashable]]) -> list[Made]:
-        """Take up registrations: (node, filter, subscriber) each; none if one can't be."""
+        """Add registrations, (node, filter, subscriber) each: all, or none if one is invalid."""
         return [self._add(*row) for row in [self._checked(*row) for row in rows]]
 
     def _checked(self, node: str | int, given: Filter | Term, subscriber: Hashable) -> tuple[str, Filter, Hashable]:
         try:
             hash(subscriber)
         except TypeError:
-            raise TopologyError(f"a subscriber is known by its hash, and {subscriber!r:.60} has none") from None
+            raise TopologyError(f"subscriber must be hashable, got {subscriber!r:.60}") from None
         return self.topology.nodes[self.topology.number(node)], filter_of(given), subscriber
 
     def _add(self, node: str, one: Filter, subscriber: Hashable) -> Made:
@@ -55,7 +55,7 @@ class Registrations:
         return found, (*self._numbered(one), id)
 
     def _numbered(self, one: Filter) -> tuple[int, Shaped]:
-        """A filter's number, the same for equal ones, and its shape."""
+        """The number of a filter, which equal filters share, and its shape."""
         number = self._numbers.get(one)
         if number is None:
             number = self._numbers[one] = self._next_filter
@@ -66,17 +66,17 @@ class Registrations:
         return number, shaped
 
     def find(self, registration: Registration | int) -> Registration:
-        """A registration of this network, itself or by its number."""
+        """A registration of this network, from the registration or its number."""
         number = registration.number if isinstance(registration, Registration) else registration
         found = self.all.get(number)
         if found is None:
-            raise TopologyError(f"there is no registration {number}")
+            raise TopologyError(f"unknown registration {number}")
         if isinstance(registration, Registration) and found != registration:
-            raise TopologyError(f"registration {number} is one of another network")
+            raise TopologyError(f"registration {number} belongs to another network")
         return found
 
     def remove(self, found: Registration) -> tuple[int, Shaped]:
-        """Forget a registration; its filter's number and shape."""
+        """Remove a registration; return the number and shape of its filter."""
         del self.all[found.number]
         wanted = self._numbers[found.filter]
         shaped, count = self._shapes[wanted]

@@ -1,12 +1,12 @@
-"""Recipients: whom a message of standing joins concerns, by the filters of all subscriptions, or of a share of them.
+"""Recipients: the subscriptions that a message of standing joins is for, among all subscriptions or a share of them.
 
-Delivery is decided by evaluating each registered filter on the message (§2.1 of the select-join paper). A table of
-filters does that for all at once (`filter_table.py`): filters of subscriptions that came as arrays are rows of
-coordinates, which decide by themselves, and the object is made where they can't (whole numbers beyond 53 bits). A
-message to one subscription names it.
+A message is delivered to a subscription if one of its filters matches (§2.1 of the select-join paper). A table of
+filters evaluates all at once (`filter_table.py`): subscriptions that were given as arrays are rows of coordinates,
+which usually decide; a filter object is created only where they cannot (whole numbers beyond 53 bits). A message to one
+subscription names the subscription.
 
-Invariant: `of(message)` are exactly the subscriptions one of whose filters matches.
-Cost: 16 bytes a range and filter, of which a binary join has some 12; a message costs what `point_blocks.py` says.
+Invariant: `of(message)` returns exactly the subscriptions that have a matching filter.
+Cost: 16 bytes per range and filter, of which a binary join has about 12; `point_blocks.py` has the time per message.
 """
 
 from collections.abc import Callable, Mapping
@@ -28,7 +28,7 @@ _EXACT = 1 << 53
 
 
 class Recipients:
-    """The filters of standing joins: of all subscriptions, or of those whose ids leave `share` when divided by `of`."""
+    """The filters of standing joins: of all subscriptions, or of those with `id % shares == share`."""
 
     def __init__(self, standing: StandingJoins, share: int = 0, shares: int = 1) -> None:
         self._table = FilterTable()
@@ -36,7 +36,7 @@ class Recipients:
         self._share, self._shares = share, shares
         self._standing = standing
         asked = [one for one in standing.asked if one.id % shares == share]
-        # Of many that differ in their ranges, one tells what filters they have.
+        # Subscriptions of a series differ only in their ranges, so one of them determines the filters of all.
         models = [each._replace(ranges=_model(each), gone=frozenset()) for each in standing.many]
         server = standing.only(asked, [each.part(0, 1) for each in models]).server()
         self.subscribers: dict[int, Any] = {one.id: one.subscriber for one in asked}
@@ -46,7 +46,7 @@ class Recipients:
             self._register_many(each, server.subscriptions[each.first])
 
     def of(self, message: Message) -> Ids:
-        """The subscriptions that a message concerns, ascending."""
+        """The ids of the subscriptions that a message is for, ascending."""
         to = message.get(TO)
         if to is not None:
             here = type(to) is int and to % self._shares == self._share and to in self._standing
@@ -74,7 +74,7 @@ class Recipients:
                 if end.dtype.kind == "i":
                     mine &= np.abs(end) <= _EXACT
         left = np.setdiff1d(ids[ids % self._shares == self._share], [*ids[mine], *many.gone])
-        for id in left.tolist():  # coordinates don't tell their ends apart
+        for id in left.tolist():  # coordinates do not distinguish their ends
             self._register(self._member(many, id))
         ends_of = _ends_of(many)
         for number, one in enumerate(model.filters):
@@ -95,12 +95,12 @@ class Recipients:
 
 
 def _model(many: SubscriptionSeries) -> Mapping[str, tuple[Any, Any]]:
-    """Ranges by whose ends one knows which coordinate comes from which: 1 to 2, 3 to 4, …"""
+    """Ranges with distinct ends (1 to 2, 3 to 4, …), which identify the range that each coordinate comes from."""
     return {name: (np.array([2 * at + 1]), np.array([2 * at + 2])) for at, name in enumerate(many.ranges)}
 
 
 def _ends_of(many: SubscriptionSeries) -> dict[float, AnyArray]:
-    """The ends of all ranges, by the end that the model has."""
+    """The ends of all ranges, by the corresponding end of the model."""
     found = {}
     for at, (low, high) in enumerate(many.ranges.values()):
         found[2.0 * at + 1], found[2.0 * at + 2] = low, high

@@ -1,10 +1,10 @@
 """Traffic: bytes and messages between pairs of nodes of the overlay, by kind.
 
-A pair need not be neighbours of a topology: zones of a CAN come and go, and a payload is fetched from whoever has it.
-Kinds: `message` (publications, with what they carry), `payload` (fetched ones, and the asking), `control`
-(acknowledgements, zones, extents), `subscription` (filters on their way).
+The nodes of a pair need not be neighbours in the topology: zones of a CAN change, and any node that has a payload may
+send it. Kinds: `message` (publications, with the payloads that they carry), `payload` (fetched payloads, and the
+requests), `control` (acknowledgements, zones, extents), `subscription` (filters in transit).
 
-Cost: an entry is two additions.
+Cost: an entry takes two additions.
 """
 
 from collections.abc import Iterator
@@ -18,14 +18,14 @@ Pair = tuple[int, int]
 
 
 class Traffic:
-    """Counts for the nodes of one topology; numbers are the topology's."""
+    """Counts for the nodes of one topology; node numbers are those of the topology."""
 
     def __init__(self, topology: Topology) -> None:
         self.topology = topology
         self._kinds: dict[str, dict[Pair, list[int]]] = {}
 
     def carry(self, source: int, target: int, size: int, kind: str, messages: int = 1) -> None:
-        """Enter a message from one node to another."""
+        """Count a message from one node to another."""
         pairs = self._kinds.get(kind)
         if pairs is None:
             pairs = self._kinds[kind] = {}
@@ -54,20 +54,20 @@ class Traffic:
         return found
 
     def sent(self, *kinds: str) -> Int64s:
-        """Bytes that each node has sent: its stress."""
+        """Bytes that each node has sent: its load."""
         found = np.zeros(len(self.topology.nodes), np.int64)
         for (source, _), entry in self._entries(kinds):
             found[source] += entry[0]
         return found
 
     def add(self, other: "Traffic") -> None:
-        """Add what another one has counted."""
+        """Add the counts of another `Traffic`."""
         for kind, pairs in other._kinds.items():
             for (source, target), (size, count) in pairs.items():
                 self.carry(source, target, size, kind, count)
 
     def ledger(self) -> Ledger:
-        """The same per lane of the topology; what went between nodes without a link went along the shortest path."""
+        """The traffic per lane of the topology; packets between nodes without a link took the shortest path."""
         found = Ledger(self.topology)
         paths = self.topology.shortest_paths()
         for kind, pairs in self._kinds.items():
@@ -79,7 +79,7 @@ class Traffic:
         return found
 
     def below(self, underlay: Underlay) -> Ledger:
-        """What the links of a physical network carried, whose hosts are the nodes."""
+        """The traffic on the links of a physical network whose hosts are the nodes."""
         found = Ledger(underlay.physical)
         names = self.topology.nodes
         for kind, pairs in self._kinds.items():

@@ -1,14 +1,13 @@
 """Transit: packets between nodes, in the order of their arrival; faults on the way.
 
-A packet takes latency + size / bandwidth; links carry any number at once (queues are the business of
-`transmission.Simulation`, which knows neighbours of a topology alone, and takes ten times as long a packet). Between
-nodes without a link of the overlay, a packet goes straight: along the physical path of an `Underlay`, or else the
-shortest path of the topology.
+A packet takes latency + size / bandwidth; links carry any number of packets at once (`transmission.Simulation` models
+queues, but knows only neighbours of a topology, and takes ten times as long per packet). Between nodes without an
+overlay link, a packet takes the physical path of an `Underlay` or, without one, the shortest path of the topology.
 
-Invariant: events at one time come in the order in which they were caused, and random numbers are drawn in that order:
-the same input gives the same run, faults included. Without faults, packets from a node to another arrive in the order
-in which they were sent, as in a connection: a small one waits for a large one before it.
-Cost: a heap's push and pop a packet.
+Invariant: simultaneous events occur in the order in which they were caused, and random numbers are drawn in that order:
+the same input gives the same run, including faults. Without faults, packets from a node to another arrive in the order
+in which they were sent, as in a connection: a small packet waits for a large one before it.
+Cost: a push and a pop on a heap per packet.
 """
 
 import heapq
@@ -24,7 +23,7 @@ Receiver = Callable[[int, int, Any], None]
 
 
 class Distances:
-    """Latency and bandwidth between any two nodes; worked out when asked for, and kept."""
+    """Latency and bandwidth between any two nodes; computed on demand and cached."""
 
     def __init__(self, topology: Topology, underlay: Underlay | None = None) -> None:
         self.topology = topology
@@ -33,7 +32,7 @@ class Distances:
         self._kept: dict[tuple[int, int], tuple[float, float]] = {}
 
     def between(self, source: int, target: int) -> tuple[float, float]:
-        """Seconds, and bytes a second of the narrowest link."""
+        """Seconds, and bytes per second of the slowest link."""
         found = self._kept.get((source, target))
         if found is None:
             found = self._kept[source, target] = self._worked_out(source, target)
@@ -54,7 +53,7 @@ class Distances:
 
 
 class Transit:
-    """What is under way, and what time it is."""
+    """The packets in transit, and the current time."""
 
     def __init__(self, distances: Distances, receive: Receiver) -> None:
         self.distances = distances
@@ -62,14 +61,14 @@ class Transit:
         self.now = 0.0
         self.faults: Faults | None = None
         self.traffic = Traffic(distances.topology)
-        # Time, number, an action or None for a packet: its target, its source and itself.
+        # Time, number, then an action, or None and a packet: its target, its source and the packet itself.
         self._events: list[tuple[float, int, Callable[[], None] | None, int, int, Any]] = []
         self._caused = 0
-        # When the last packet from a node to another arrives: without faults none overtakes it.
+        # The arrival time of the last packet from a node to another: without faults no packet overtakes it.
         self._last: dict[tuple[int, int], float] = {}
 
     def send(self, source: int, target: int, packet: Any, size: int, kind: str) -> None:
-        """Send a packet; to oneself it costs nothing and is never lost."""
+        """Send a packet; a packet to the sender itself costs nothing and is never lost."""
         if source == target:
             self._arrive(self.now, target, source, packet)
             return
@@ -87,7 +86,7 @@ class Transit:
             self._arrive(self.now + wait + extra, target, source, packet)
 
     def after(self, seconds: float, action: Callable[[], None]) -> None:
-        """Do something later."""
+        """Schedule an action."""
         self._caused += 1
         heapq.heappush(self._events, (self.now + seconds, self._caused, action, 0, 0, None))
 
@@ -96,12 +95,12 @@ class Transit:
         heapq.heappush(self._events, (time, self._caused, None, target, source, packet))
 
     def clear(self) -> None:
-        """Nothing is under way any more."""
+        """Discard all packets and actions."""
         self._events.clear()
         self._last.clear()
 
     def run(self) -> None:
-        """Until nothing is under way."""
+        """Run until no packet is in transit and no action is pending."""
         events, receive = self._events, self.receive
         while events:
             self.now, _, action, target, source, packet = heapq.heappop(events)

@@ -1,14 +1,13 @@
-"""Packets: what nodes send each other, and how many bytes that is.
+"""Packets that nodes send to each other, and their sizes.
 
-A publication has the attributes of a message. In a CN* it has two more where the message has a payload (§5 of the
-select-join paper): `*i`, a hash for each attribute that is payload and left out (of one that is not, the receiver has
-the content, and so the hash), and `*o`, the last node on the way that may have it. The latter is left out where it is
-the node that sends the copy, or the server that stands there. Which attributes are payload stands in the wire form of
-a message itself. Each such attribute is a *unit* of its own, so that a row of a
-join finds the parts again that came with other rows. A copy has the units that the next hop may lack. A CAN adds the
-part of the region that a copy is for. All other packets are a tag, hashes or a number.
+A publication has the attributes of a message. In a CN* it has two more if the message has a payload (§5 of the
+select-join paper): `*i`, a hash per omitted payload attribute (the receiver can compute the hash of an attribute that
+is not omitted), and `*o`, the last node on the way that may have the payload. `*o` is omitted if it is the node that
+sends the copy, or the server at that node. The wire format of a message marks the payload attributes. Each of them is a
+separate *unit*, so that a row of a join shares the parts that came with other rows. A copy carries the units that the
+next hop may lack. A CAN adds the part of the region that a copy is for. Other packets are a tag, hashes or a number.
 
-Invariant: a node learns a message's payload from a packet that carries it, and from nothing else.
+Invariant: a node learns a message's payload only from a packet that carries it.
 Cost: sizes are added up, and equal those of the encoded message (tested).
 """
 
@@ -26,7 +25,7 @@ ID, SOURCE = "*i", "*o"
 Uid = tuple[int, int, int]
 ACKNOWLEDGEMENT = 9
 REQUEST = 1 + PAYLOAD_ID
-# Of a node, as the network below it knows it.
+# The address of a node in the underlying network.
 ADDRESS = 6
 
 
@@ -44,7 +43,7 @@ def _ids_size(count: int) -> int:
 
 
 def units_of(message: Message) -> dict[bytes, Message]:
-    """The payload, an attribute each, by its hash."""
+    """The payload, one unit per attribute, by hash."""
     found = {}
     for name in sorted(message.payload):
         unit = Message({name: message[name]}, [name])
@@ -55,12 +54,12 @@ def units_of(message: Message) -> dict[bytes, Message]:
 
 
 def unit_size(unit: Message) -> int:
-    """Bytes that a unit adds to a packet which carries it."""
+    """Bytes that a unit adds to a packet that carries it."""
     return unit.size - _NOTHING
 
 
 def joined(units: Mapping[bytes, Message]) -> Message | None:
-    """Units as one payload; None when there are none."""
+    """Units as one payload; None if there are none."""
     if not units:
         return None
     values = {name: value for unit in units.values() for name, value in unit.items()}
@@ -69,7 +68,7 @@ def joined(units: Mapping[bytes, Message]) -> Message | None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Letter:
-    """What all copies of a publication have in common: the message without its payload, and who published it."""
+    """The common part of all copies of a publication: the message without its payload, and its publisher."""
 
     number: int
     origin: int
@@ -85,9 +84,9 @@ class Letter:
 
 
 class Publication(NamedTuple):
-    """A copy on its way. `carried` are the units that are not left out; `source` None stands for the server.
+    """A copy in transit. `carried` are the units that are not omitted; `source` None stands for the server.
 
-    `header` is for the routing alone; `uid` begins with the node that sends the copy.
+    `header` is for routing only; `uid` begins with the node that sends the copy.
     """
 
     letter: Letter
@@ -98,12 +97,12 @@ class Publication(NamedTuple):
     uid: Uid
 
     def size(self, names: tuple[str, ...], *, starred: bool) -> int:
-        """Bytes on the wire but for the header; `starred`: with the attributes of CN*."""
+        """Bytes on the wire without the header; `starred`: with the attributes of CN*."""
         return self.letter.bare_size + self.carried_size + (self.reference_size(names) if starred else 0)
 
     @property
     def carried_size(self) -> int:
-        """Bytes of the units that it carries."""
+        """Bytes of the carried units."""
         return sum(map(unit_size, self.carried.values())) if self.carried else 0
 
     def reference_size(self, names: tuple[str, ...]) -> int:
@@ -116,20 +115,20 @@ class Publication(NamedTuple):
         return size if source == self.uid[0] else size + _source_size(names[source])
 
     def delayed(self, hops: int) -> "Publication":
-        """The same, so many hops later."""
+        """The same copy with `hops` more hops."""
         return self._replace(hops=self.hops + hops)
 
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """All that lies behind the sender has the publication."""
+    """Acknowledges that all nodes behind the sender have the publication."""
 
     uid: Uid
 
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """The sender knows of payloads and has got these units."""
+    """Acknowledges that the sender supports CN* and has these units."""
 
     units: tuple[bytes, ...]
 
@@ -141,10 +140,10 @@ class Stored:
 
 @dataclass(frozen=True, slots=True)
 class Fetch:
-    """Please send this payload; `server`: asked of the server that stands at the node.
+    """Requests a payload; `server`: from the server at the node.
 
-    `asker`: the server passes on what this node asked, which is to get the answer. `again`: the server is to answer
-    itself, since nobody else did.
+    `asker`: the server forwards the request of this node, which gets the answer. `again`: the server must answer
+    itself, because no other node did.
     """
 
     payload: bytes
@@ -161,11 +160,11 @@ class Fetch:
 
 @dataclass(frozen=True, slots=True)
 class Supply:
-    """A payload that was asked for; None: it is not here any more.
+    """Answers a request with the payload; None: the sender no longer has it.
 
-    If the server says None, publications with this payload and numbers below `everywhere` are everywhere. `passed`:
-    the question came by way of the server. `home`: the home lacks it and wants a copy, or the server sends it to the
-    home. `hops`: how many the question and this answer took.
+    If the server answers None, publications with this payload and numbers below `everywhere` have reached all nodes.
+    `passed`: the server forwarded the request. `home`: the home lacks the payload and wants a copy, or the server sends
+    it to the home. `hops`: the hops of the request and this answer.
     """
 
     payload: bytes
@@ -185,7 +184,7 @@ class Supply:
 
 @dataclass(frozen=True, slots=True)
 class Deposit:
-    """Please keep this payload for others: its home is where you are."""
+    """Asks the receiver, the home of this payload, to keep it for other nodes."""
 
     payload: bytes
     content: Message

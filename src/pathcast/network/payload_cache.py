@@ -1,22 +1,21 @@
-"""Soft state of a CN* node: which payloads have been sent over which links, and some of the payloads (§5). And the
-server's payloads, which are not soft, but needed only while a publication is under way (`UnderWay`).
+"""Soft state of a CN* node: a directory of payloads sent per link, and a repository of payloads (§5). Also the server's
+payloads, which are not soft, but needed only while a publication is in transit (`UnderWay`).
 
-The *directory* has a bit a link for each payload; the bit is set once the next hop has acknowledged the payload, so
-that a node which knows nothing of payloads never gets a reference (appendix H). The *repository* has payloads. Both are
-capped and forget what was least recently used. A payload whose bits are all set is not needed for any link; it is
-purged where nobody has subscribed.
+The *directory* has a bit per payload and link; the bit is set once the next hop has acknowledged the payload, so that a
+node without CN* never gets a reference (appendix H). The *repository* has payloads. Both are capped and evict the least
+recently used entries. A payload whose bits are all set is not needed for any link; it is purged at nodes without
+subscribers.
 
-The repository forgets in two classes: payloads that came once, and those that were needed again: for a subscriber
-here, for a link that lacked them, or by a node that asked. A reference that only passes is no need. Rows that are
-inserted pass once and are many; if they drove out rows that come again, those would be fetched. So payloads of the
-first class go first, down to an eighth of all, and then those whose last need is the oldest. Up to a quarter of all are
-*held* for other nodes (`payload_homes.py`); they go last, and among themselves the one whose last need is the oldest.
-Where a quarter is too little, most stay as they are: were each to take the place of another, none would stay until it
-comes again.
+The repository evicts in two classes: payloads that were used once, and payloads that were needed again: for a local
+subscriber, for a link that lacked them, or by a requesting node. A reference that only passes is not a use. Inserted
+rows pass once and are many; if they evicted rows that recur, those would have to be fetched. So payloads of the first
+class are evicted first, down to an eighth of all, and then the least recently needed. Up to a quarter of all are *held*
+for other nodes (`payload_homes.py`); they are evicted last, the least recently needed first. If a quarter is too
+little, most held payloads stay: if each new payload replaced another, none would stay until it recurs.
 
-Invariant: whatever is lost here costs bytes, never a delivery: no bit means that the payload is sent, no payload that
-it is fetched.
-Cost: a dictionary look-up; a directory entry counts its id and a bit a link, and is a whole number of these bits.
+Invariant: a loss of soft state costs bytes, never a delivery: without the bit the payload is sent, and without the
+payload it is fetched.
+Cost: a dictionary look-up; a directory entry counts as its id and a bit per link, and is stored as an integer.
 """
 
 from collections import OrderedDict
@@ -26,13 +25,13 @@ from dataclasses import dataclass
 from pathcast.errors import TopologyError
 from pathcast.messages import PAYLOAD_ID, Message
 
-# The part of a repository that is for other nodes, and how seldom one that is full takes another payload.
+# The part of a repository that is for other nodes, and how rarely a full one accepts another payload.
 _SHARE, _SELDOM = 4, 16
 
 
 @dataclass(frozen=True, slots=True)
 class PayloadLimits:
-    """Caps on a node's soft state; None is no cap. The directory's is in bytes, as in the paper: 512 kB.
+    """Caps on a node's soft state; None means no cap. The cap of the directory is in bytes, as in the paper: 512 kB.
 
     `homes`: nodes keep payloads for each other.
     """
@@ -46,17 +45,17 @@ class PayloadLimits:
         for name in ("directory_bytes", "repository_entries", "repository_bytes"):
             most = getattr(self, name)
             if most is not None and (not isinstance(most, int) or isinstance(most, bool) or most < 0):
-                raise TopologyError(f"{name} is 0 or more, a whole number, or None for no limit, not {most!r}")
+                raise TopologyError(f"{name} must be a whole number from 0 up, or None for no limit, got {most!r}")
 
     @property
     def keeps(self) -> bool:
-        """Whether a repository holds anything at all."""
+        """Whether a repository can hold any payload."""
         return self.repository_entries != 0 and self.repository_bytes != 0
 
 
 @dataclass
 class PayloadCounts:
-    """What became of payloads at a node; `sent_bytes` is the size of those that messages carried from there."""
+    """Counts of payload events at a node; `sent_bytes` is the size of payloads in messages that the node sent."""
 
     references: int = 0
     sent: int = 0
@@ -68,11 +67,11 @@ class PayloadCounts:
 
 
 class UnderWay:
-    """The server's payloads: those of publications that are not everywhere yet, and no others.
+    """The server's payloads: those of publications that have not yet reached all nodes.
 
-    A reference is sent only in a publication with that payload, and whoever publishes hands the payload to the server;
-    so a node can ask for a payload only while a publication with it is under way. A question that comes later is about
-    a copy of one that everybody has, and needs no answer.
+    A reference is sent only in a publication with that payload, and the publisher gives the payload to the server; so a
+    node can request a payload only while a publication with it is in transit. A later request is about a copy of a
+    publication that has reached all nodes, and needs no answer.
     """
 
     def __init__(self) -> None:
@@ -80,20 +79,20 @@ class UnderWay:
         self._publications: dict[bytes, int] = {}
 
     def begin(self, payloads: Mapping[bytes, Message]) -> None:
-        """A publication with these payloads sets out."""
+        """Start a publication with these payloads."""
         for id, payload in payloads.items():
             self._payloads[id] = payload
             self._publications[id] = self._publications.get(id, 0) + 1
 
     def end(self, ids: Iterable[bytes]) -> None:
-        """A publication with these payloads is everywhere."""
+        """End a publication with these payloads, which has reached all nodes."""
         for id in ids:
             self._publications[id] -= 1
             if not self._publications[id]:
                 del self._payloads[id], self._publications[id]
 
     def get(self, id: bytes) -> Message | None:
-        """The payload, if a publication that has it is under way."""
+        """The payload, if a publication with it is in transit."""
         return self._payloads.get(id)
 
     def __len__(self) -> int:
@@ -101,7 +100,7 @@ class UnderWay:
 
 
 class PayloadState:
-    """Directory and repository of one node with some links."""
+    """Directory and repository of one node."""
 
     def __init__(self, limits: PayloadLimits) -> None:
         self.limits = limits
@@ -109,10 +108,10 @@ class PayloadState:
         # The bits of payloads, and the bit of a link.
         self._directory: OrderedDict[bytes, int] = OrderedDict()
         self._bits: dict[int, int] = {}
-        # Payloads that came once, and those that were used again; each with the least recently used first.
+        # Payloads that were used once, and payloads that were needed again; each with the least recently used first.
         self._once: OrderedDict[bytes, Message] = OrderedDict()
         self._again: OrderedDict[bytes, Message] = OrderedDict()
-        # Payloads that are kept for others.
+        # Payloads that are held for other nodes.
         self._held: OrderedDict[bytes, Message] = OrderedDict()
         self._bytes = self._held_bytes = 0
         self._asked = 0
@@ -130,7 +129,7 @@ class PayloadState:
         return self._directory.get(id, 0) & self._bits.get(link, 0) != 0
 
     def touch(self, id: bytes) -> bool:
-        """A message with this payload passes: its entry is the latest, or made; whether it was made."""
+        """Move the entry of a payload to the end, or create it; return whether it was created."""
         if id in self._directory:
             self._directory.move_to_end(id)
             return False
@@ -138,7 +137,7 @@ class PayloadState:
         return True
 
     def trim(self, links: int) -> None:
-        """Forget the oldest entries beyond the limit; `links`: how many there are."""
+        """Evict the oldest entries beyond the limit; `links` is the number of links."""
         if self.limits.directory_bytes is not None:
             most = self.limits.directory_bytes // (PAYLOAD_ID + (links + 7) // 8)
             while len(self._directory) > most:
@@ -146,7 +145,7 @@ class PayloadState:
                 self.counts.forgotten += 1
 
     def acknowledged(self, id: bytes, link: int, links: set[int], *, serves: bool) -> None:
-        """The next hop of a link has the payload; when all have, and nobody here needs it, it is purged."""
+        """Record that the next hop of a link has the payload; purge it if all have it and no subscriber is here."""
         bits = self._directory.get(id)
         if bits is None:
             return
@@ -159,23 +158,23 @@ class PayloadState:
             self.counts.purged += 1
 
     def keep(self, id: bytes, payload: Message) -> None:
-        """Put a payload into the repository; one that is there has come again."""
+        """Put a payload into the repository; a payload that is already there counts as needed again."""
         if self.need(id):
             return
         if self._over(1, payload.size):
-            self.counts.evicted += 1  # it would drive out all others, and not stay either
+            self.counts.evicted += 1  # it would evict all others, and not stay either
             return
         self._once[id] = payload
         self._bytes += payload.size
         while self._over(len(self), self._bytes):
-            # The newest stays, if it is not alone: it can be needed again, and become old.
+            # Keep the newest unless it is alone: it may be needed again.
             new = len(self._once) > max(1, (len(self) - len(self._held)) // 8) or not self._again
             kept = self._once if new and self._once else self._again or self._held
             self._drop(next(iter(kept)))
             self.counts.evicted += 1
 
     def hold(self, id: bytes, payload: Message) -> None:
-        """Keep a payload for others, in up to a quarter of the repository: it is the last that is forgotten."""
+        """Hold a payload for other nodes, in up to a quarter of the repository; it is evicted last."""
         if self._over(_SHARE, _SHARE * payload.size):
             self.keep(id, payload)
             return
@@ -191,25 +190,25 @@ class PayloadState:
             self.counts.evicted += 1
 
     def wants(self) -> bool:
-        """Whether to hold one more: where there is room, and now and then where there is none."""
+        """Whether to hold one more payload: always if there is space, occasionally if there is none."""
         self._asked += 1
         count, size = len(self._held) + 1, self._held_bytes + self._held_bytes // max(1, len(self._held))
         return self._asked % _SELDOM == 0 or not self._over(_SHARE * count, _SHARE * size)
 
     def _over(self, count: int, size: int) -> bool:
-        """Whether so many payloads and bytes are too much."""
+        """Whether this number of payloads and bytes exceeds the caps."""
         entries, most = self.limits.repository_entries, self.limits.repository_bytes
         return (entries is not None and count > entries) or (most is not None and size > most)
 
     def payload(self, id: bytes) -> Message | None:
-        """The payload, if it is here."""
+        """The payload, if the repository has it."""
         for kept in (self._once, self._again, self._held):
             if (found := kept.get(id)) is not None:
                 return found
         return None
 
     def need(self, id: bytes) -> bool:
-        """A payload is needed again: it is the last of its class to be forgotten; whether it is here."""
+        """Record that a payload is needed again, so that it is evicted last of its class; return whether it is here."""
         found = self._once.pop(id, None)
         if found is not None:
             self._again[id] = found

@@ -1,19 +1,19 @@
-"""Forwarding at one node: where a publication goes, with or without its payload, and when all behind it have it.
+"""Forwarding at one node: send a publication on, with or without its payload, and acknowledge it.
 
-Algorithm 1 (appendix G of the select-join paper): the payload is left out towards next hops that have acknowledged it
-before, put in from the repository where it is missing, and fetched where the repository lacks it: from `source`, then
-from the server (at once where the server stands at the source), which may pass the question on (`payload_homes.py`).
-Copies that need no payload do not wait for it. A node that has asked the server for a payload is a source already: what
-it is asked it answers when it has been answered itself. (One that has asked another node is not: two might wait for
-each other.)
+Algorithm 1 (appendix G of the select-join paper): the payload is omitted for next hops that have acknowledged it
+before, added from the repository for the others, and fetched if the repository lacks it: from `source`, then from the
+server (at once if the server is at the source), which may forward the request (`payload_homes.py`). Copies that need no
+payload do not wait for it. A node that has requested a payload from the server already counts as a source: it answers
+requests when its own request is answered. (A node that has asked another node does not: two might wait for each other.)
 
-Reliable networks acknowledge a publication when all behind a node have it: a node has a *job* a publication, which ends
-when every copy it sent is acknowledged. What is not acknowledged in time is sent again, in the end by the server. A
-node that crashes forgets its jobs; whoever sent to it sends again, and the work is done again behind it. So soft state
-is enough for "at least once"; subscribers, who know what they have, make it "once".
+In reliable networks, a node acknowledges a publication when all nodes behind it have it: a node has a *job* per
+publication, which ends when every copy that it sent is acknowledged. A copy that is not acknowledged in time is sent
+again, in the end by the server. A node that crashes loses its jobs; the sender sends again, and the nodes behind repeat
+the work. So soft state suffices for at-least-once delivery; subscribers, which remember their messages, make it
+exactly-once.
 
 Locality: a forwarder reads its node's routing state, its own soft state and the packet.
-Cost: a look-up or two a copy beside matching.
+Cost: one or two look-ups per copy in addition to matching.
 """
 
 from collections import OrderedDict
@@ -35,7 +35,7 @@ _LONGEST = 6
 
 
 class Routing(Protocol):
-    """One node's knowledge of where messages go."""
+    """The routing state of one node."""
 
     def step(self, probe: Probe, header: tuple[Box, ...], came: int | None) -> Step: ...
 
@@ -54,7 +54,7 @@ Deliver = Callable[[int, list[int], Publication, Units], None]
 
 @dataclass(slots=True, eq=False)
 class _Job:
-    """A publication in work: copies that are not acknowledged, and parts that wait for its payload."""
+    """A publication in progress: copies that are not acknowledged, and parts that wait for its payload."""
 
     packet: Publication
     came: int | None
@@ -64,8 +64,8 @@ class _Job:
 
 @dataclass(eq=False)
 class _Wait:
-    """Part of a job that lacks units: who is to get it here and which neighbours; hops of what was asked in vain, and
-    of all that was asked.
+    """The part of a job that lacks units: its local recipients and neighbours; the hops of failed requests, and of all
+    requests.
     """
 
     job: _Job
@@ -108,12 +108,13 @@ class Forwarder:
         self._pending: dict[Uid, tuple[_Job, int, Publication]] = {}
         self._done: OrderedDict[Uid, None] = OrderedDict()
         self._waits: dict[bytes, list[_Wait]] = {}
-        # Of payloads that are waited for: who has asked meanwhile, where the server has been asked; homes without it.
+        # For payloads that are waited for: nodes that requested them in the meantime, if the server was asked; homes
+        # that lack them.
         self._askers: dict[bytes, list[int]] = {}
         self._homeless: dict[bytes, int] = {}
 
     def crash(self) -> None:
-        """Lose soft state and whatever is in work, and be down."""
+        """Crash: lose soft state and jobs, and be down."""
         self.down = True
         self._incarnation += 1
         self._forget()
@@ -121,7 +122,7 @@ class Forwarder:
             self.payloads.clear()
 
     def receive(self, came: int | None, packet: object) -> None:
-        """Take a packet from a neighbour, or from the server (None)."""
+        """Process a packet from a neighbour, or from the server (None)."""
         if self.down:
             return
         match packet:
@@ -157,7 +158,7 @@ class Forwarder:
         self._finish(job)
 
     def _known(self, came: int | None, packet: Publication) -> Units:
-        """The units in the packet and in the repository; what a packet carries is kept and acknowledged."""
+        """The units in the packet and in the repository; units in the packet are stored and acknowledged."""
         state = self.payloads
         if state is None or not packet.letter.units:
             return packet.carried
@@ -180,7 +181,7 @@ class Forwarder:
                 known[id] = unit
 
     def _pass_on(self, job: _Job, step: Step, known: Units) -> None:
-        """Deliver and forward what can be, and wait for units that the rest needs."""
+        """Deliver and forward where all units are known; wait for the missing units of the rest."""
         units, state = job.packet.letter.units, self.payloads
         missing = {id for id in units if id not in known} if step.local else set()
         if step.local and not missing:
@@ -198,14 +199,14 @@ class Forwarder:
                 self._use(job.packet, needed)
                 ready.append((target, header, needed))
         if missing:
-            assert state is not None, "a node that knows nothing of payloads has got a reference"
+            assert state is not None, "a node without CN* has received a payload reference"
             local = step.local if any(id not in known for id in units) else []
             self._wait(_Wait(job, Step(local, waiting), known, missing))
         for target, header, carried in ready:
             self._send(job, target, header, {id: known[id] for id in carried})
 
     def _use(self, packet: Publication, units: Iterable[bytes]) -> None:
-        """Units that did not come with the packet were needed from the repository."""
+        """Record that units which the packet did not carry were needed from the repository."""
         if self.payloads is not None:
             for id in units:
                 if id not in packet.carried:
@@ -225,7 +226,7 @@ class Forwarder:
         self._launch(job, target, Publication(packet.letter, carried, source, header, packet.hops + 1, uid))
 
     def _launch(self, job: _Job, target: int, copy: Publication, attempt: int = 0) -> None:
-        """Send a copy; in a reliable network, again until it is acknowledged."""
+        """Send a copy; in a reliable network, retry until it is acknowledged."""
         size = copy.size(self._transit.distances.topology.nodes, starred=self._starred)
         size += boxes_size(copy.header)
         self._transit.send(self.number, target, copy, size, "message")
@@ -244,7 +245,7 @@ class Forwarder:
         if self.routing.reaches(target):
             self._launch(job, target, copy, attempt)
         else:
-            # Somebody has taken the place of the node that the copy was for, perhaps this one.
+            # Another node, perhaps this one, has taken the place of the target.
             known = dict(copy.carried)
             self._recall(copy, known)
             self._pass_on(job, self.routing.step(copy.letter.probe, copy.header, None), known)
@@ -257,7 +258,7 @@ class Forwarder:
             self._finish(found[0])
 
     def _finish(self, job: _Job) -> None:
-        """In a reliable network, end a job of which nothing is left to do."""
+        """In a reliable network, end a job that is complete."""
         if job.copies or job.waiting or self._jobs.get(job.packet.uid) is not job:
             return
         del self._jobs[job.packet.uid]
@@ -272,7 +273,7 @@ class Forwarder:
         else:
             self._transit.send(self.number, came, Done(packet.uid), ACKNOWLEDGEMENT, "control")
 
-    # Payloads that are not here.
+    # Missing payloads.
 
     def _wait(self, wait: _Wait) -> None:
         wait.job.waiting += 1
@@ -286,7 +287,7 @@ class Forwarder:
                 self._ask(id, packet.letter.origin, None if served else packet.source)
 
     def _ask(self, id: bytes, origin: int, source: int | None, *, again: bool = False) -> None:
-        """Ask a node, or the server, for a payload."""
+        """Request a payload from a node or the server."""
         assert self.payloads is not None
         server = source is None
         if server and self.payloads.limits.keeps:
@@ -301,7 +302,7 @@ class Forwarder:
             self._ask(id, origin, None, again=True)
 
     def _asked(self, came: int, fetch: Fetch) -> None:
-        """Another node asks, by way of the server if this is the payload's home."""
+        """Answer a request of another node; the server forwards it if this node is the payload's home."""
         assert self.payloads is not None
         id, asker = fetch.payload, came if fetch.asker is None else fetch.asker
         self.payloads.need(id)
@@ -343,14 +344,14 @@ class Forwarder:
             wait.missing.discard(id)
             wait.hops = max(wait.hops, wait.vain + supply.hops)
             if not wait.missing:
-                # Questions and their answers are so many hops more.
+                # Add the hops of requests and their answers.
                 wait.job.waiting -= 1
                 wait.job.packet = wait.job.packet.delayed(wait.hops)
                 self._pass_on(wait.job, wait.step, wait.known)
                 self._finish(wait.job)
 
     def _pass_to_others(self, supply: Supply, hops: int) -> None:
-        """Answer who asked meanwhile, and leave a copy at a home that had none."""
+        """Answer the nodes that requested the payload in the meantime, and send a copy to a home that lacked it."""
         id, content = supply.payload, supply.content
         for asker in self._askers.pop(id, ()):
             self._answer(asker, Supply(id, content, supply.origin, server=False, hops=hops))
@@ -360,14 +361,14 @@ class Forwarder:
             self._transit.send(self.number, home, deposit, deposit.size, "payload")
 
     def _give_up(self, id: bytes, supply: Supply) -> None:
-        """The server has a payload until all have the publication: copies of older ones were sent too often."""
+        """End waiting jobs: the server keeps a payload until all nodes have the publication, so they are duplicates."""
         waits = self._waits.pop(id)
         later = [wait for wait in waits if wait.job.packet.letter.number >= supply.everywhere]
         if later:
             self._waits[id] = later
             self._ask(id, supply.origin, None, again=True)
         else:
-            # Whoever asked meanwhile asks the server.
+            # Nodes that requested the payload in the meantime ask the server.
             self._homeless.pop(id, None)
             self._pass_to_others(Supply(id, None, supply.origin, server=False), 2)
         for wait in waits:

@@ -1,15 +1,15 @@
-"""Homes: where payloads are kept for all, so that what nodes have forgotten is seldom asked of the server.
+"""Homes: each payload has a node that keeps it for all others, so that few requests reach the server.
 
-A repository that is small against what its node's subscribers need forgets payloads before they come again, whatever is
-chosen to go; each is then fetched anew, in the select-join paper (§5) from the server where no node on the way has it.
-All repositories together would hold them many times. So every payload has a *home*, a node that its hash gives. The
-server, which CN* nodes tell of themselves, passes a question on to the home, and the home answers who asked. A home
-that lacks the payload says so; whoever asked gets it from the server then, and leaves a copy at the home, if wanted.
-A hop needs no more than before: the packet, and its node's own state.
+A repository that is small compared with the needs of its node's subscribers evicts payloads before they recur, whatever
+the eviction policy; each is then fetched again, in the select-join paper (§5) from the server if no node on the way has
+it. All repositories together could hold the payloads many times. So every payload has a *home*, a node that its hash
+determines. CN* nodes register with the server; the server forwards a request to the home, and the home answers the
+requesting node. If the home lacks the payload, the node gets it from the server, and sends a copy to the home if the
+home wants one. A hop needs no more than before: the packet, and its node's own state.
 
-Invariant: soft, as all that nodes keep: a home that has lost a payload, or is gone, costs bytes, never a delivery. The
-server passes a question on once; asked again, it answers itself.
-Cost: the home of a hash is found in a sorted ring. When nodes come and go, few payloads change theirs.
+Invariant: homes are soft state: a home that has lost a payload, or has failed, costs bytes, never a delivery. The
+server forwards a request once; if asked again, it answers itself.
+Cost: the home of a hash is found in a sorted ring (consistent hashing). When nodes join or leave, few homes change.
 """
 
 from bisect import bisect
@@ -21,12 +21,12 @@ from pathcast.messages import Message
 from .packets import Fetch, Supply
 from .payload_cache import PayloadLimits
 
-# Places of a node on the ring: with more, nodes are homes of more equal numbers of payloads.
+# Places of a node on the ring: more places distribute payloads more evenly.
 _PLACES = 16
 
 
 class Homes:
-    """The server's knowledge of which nodes keep payloads for others: none, where they don't or can keep nothing."""
+    """The server's list of nodes that keep payloads for others; empty if homes are off or repositories are empty."""
 
     def __init__(self, nodes: Iterable[int], limits: PayloadLimits | None) -> None:
         self._used = limits is not None and limits.homes and limits.keeps
@@ -35,19 +35,19 @@ class Homes:
         self.add(*nodes)
 
     def add(self, *nodes: int) -> None:
-        """Nodes are there."""
+        """Add nodes."""
         if self._used:
             new = set(nodes) - self._nodes
             self._nodes |= new
             self._ring = sorted([*self._ring, *((_place(node, turn), node) for node in new for turn in range(_PLACES))])
 
     def discard(self, node: int) -> None:
-        """A node is gone."""
+        """Remove a node."""
         self._nodes.discard(node)
         self._ring = [(place, one) for place, one in self._ring if one != node]
 
     def of_payload(self, id: bytes, origin: int) -> int | None:
-        """The home of a payload, which is not the node that the server stands at; None if there is none."""
+        """The home of a payload, which is never the server's own node; None if there is none."""
         if len(self._nodes) - (origin in self._nodes) < 1:
             return None
         at = bisect(self._ring, (int.from_bytes(id[:8], "big"), -1))
@@ -58,7 +58,7 @@ class Homes:
             at += 1
 
     def answer(self, fetch: Fetch, asker: int, content: Message | None, everywhere: int) -> tuple[int, Fetch | Supply]:
-        """What the server does with a question: whom it sends what."""
+        """The server's answer to a request: the receiver and the packet."""
         home = self.of_payload(fetch.payload, fetch.origin)
         if content is not None and home is not None and home != asker and not fetch.again:
             return home, Fetch(fetch.payload, False, fetch.origin, asker=asker)

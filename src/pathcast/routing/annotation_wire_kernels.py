@@ -1,11 +1,11 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
-"""Annotations on the wire, for kernels.
+"""The wire format of annotations, for kernels.
 
-Numbers are written seven bits a byte, low bits first, the last byte below 128. The reader believes nothing.
+Numbers are written seven bits per byte, low bits first, the last byte below 128. The reader checks all input.
 
-Last places: for each the distance of its data pattern from the one before, and its place.
+Last places: for each, the difference of its data pattern from the one before, and its place.
 
-Bits beside others: a bit for each place that another bit string leaves open.
+Bits beside others: a bit for each place that is not set in another bit string.
 """
 
 import numpy as np
@@ -20,7 +20,7 @@ AT, WHY, STATE = range(3)
 
 @part
 def take_number(data, state):
-    """Read a number; what is wrong with it is in `state`."""
+    """Read a number; `state` gets the reason if it is malformed."""
     number, at = np.int64(0), state[AT]
     for k in range(LONGEST_NUMBER):
         if at >= len(data):
@@ -40,7 +40,7 @@ def take_number(data, state):
 
 @kernel("int64(ro_i8[::1], ro_i8[::1], u1[::1])", late=True)
 def write_last_places(patterns, places, out):
-    """Write them; how many bytes. There is room for `LONGEST_NUMBER` bytes a number."""
+    """Write last places; return the number of bytes. `out` must have `LONGEST_NUMBER` bytes per number."""
     at, before = np.int64(0), np.int64(0)
     for k in range(len(patterns)):
         at = put_number(out, at, patterns[k] - before)
@@ -51,7 +51,7 @@ def write_last_places(patterns, places, out):
 
 @kernel("void(ro_u1[::1], i8[::1], i8[::1], i8[::1])", late=True)
 def read_last_places(data, patterns, places, state):
-    """Read as many as there is room for, from `state[AT]` on; `state` tells where they end, or what is wrong."""
+    """Fill `patterns` and `places`, reading from `state[AT]` on; `state` gets the end, or the reason for a failure."""
     pattern = np.int64(0)
     for k in range(len(patterns)):
         step = take_number(data, state)
@@ -66,7 +66,7 @@ def read_last_places(data, patterns, places, state):
 
 @kernel("int64(ro_b1[::1], ro_b1[::1], u1[::1])", late=True)
 def pack_beside(holding, failed, out):
-    """Write a bit for each place that has not failed into `out`, which is empty; how many bits."""
+    """Write a bit for each place that has not failed into `out`, which is all zero; return the number of bits."""
     count = 0
     for k in range(len(failed)):
         if not failed[k]:
@@ -77,7 +77,7 @@ def pack_beside(holding, failed, out):
 
 @kernel("int64(ro_u1[::1], int64, ro_b1[::1], b1[::1])", late=True)
 def unpack_beside(packed, bits, failed, holding):
-    """Read what `pack_beside` has written; how many places have not failed, whatever `bits` there are."""
+    """Read the bits that `pack_beside` wrote; return the number of places that have not failed, whatever `bits` is."""
     count = 0
     for k in range(len(failed)):
         holding[k] = False

@@ -1,14 +1,14 @@
-"""Many documents at one router: read once for all routers, and matched together.
+"""Batch routing: many documents at one router, read once for all routers and matched together.
 
 A router that forwards late and adds no annotations (policy `L`) does the same for every document: it matches, and sends
-a copy with an empty header to everyone who wants it. So documents that are in hand together are matched by one call,
-and their copies are numbers, not bytes. Under other policies annotations are taken in and made document by document
-(`document_forwarding.py`), but nothing is timed, elements are those that were read once, also where a structure
-annotation could be decoded, and documents are matched by one call, when the first of them needs it. Engines that spare
-entries by what annotations tell, and streams, match each document by itself.
+a copy with an empty header to each target. So one call matches all documents of a batch, and copies are document
+numbers, not bytes. Under other policies annotations are processed document by document (`document_forwarding.py`), but
+nothing is timed, the elements that were read once are used even if a structure annotation could be decoded, and one
+call matches all documents when the first of them needs it. Engines that skip entries by annotations, and streams, match
+each document by itself.
 
-Invariant: deliveries, headers and sizes are those that `DocumentForwarding` gives, document by document.
-Cost: the engine's a document; some nanoseconds for each match, or some 100 µs for the annotations of a message.
+Invariant: deliveries, headers and sizes are those of `DocumentForwarding`, document by document.
+Cost: the engine's time per document; some nanoseconds per match, or about 100 µs for the annotations of a message.
 """
 
 from collections.abc import Callable, Sequence
@@ -41,7 +41,7 @@ _STOPPED = StoppedClock()
 
 @dataclass(frozen=True, slots=True)
 class Messages:
-    """Messages for one router from one sender: the documents' numbers in a batch; one header for all, or one each."""
+    """Messages for one router from one sender: document numbers in a batch; one header for all, or one per document."""
 
     router: str
     sender: str | None
@@ -55,11 +55,10 @@ class Messages:
 
 @dataclass(frozen=True, slots=True)
 class HandledMessages:
-    """What a router did with messages.
+    """The result of a router for some messages.
 
     Message `i` is delivered to `names[subscribers[offsets[i] : offsets[i + 1]]]`; `names` is the same list for all
-    messages that were matched together. `errors` has messages that could not be handled; `sent` are the copies that
-    leave.
+    messages that were matched together. `errors` has the messages that failed; `sent` has the outgoing copies.
     """
 
     messages: Messages
@@ -71,14 +70,14 @@ class HandledMessages:
 
 
 class ReadBatch:
-    """A batch of documents that were read, and each of them as a batch of its own, made when it is asked for."""
+    """A batch of parsed documents, and each of them as a separate batch, created on demand."""
 
     def __init__(self, batch: DocumentBatch) -> None:
         self.batch = batch
         self._alone: dict[int, DocumentBatch] = {}
 
     def alone(self, number: int) -> DocumentBatch:
-        """One document; what went wrong with it at one router is forgotten at the next."""
+        """One document; its errors at one router do not carry over to the next."""
         found = self._alone.get(number)
         if found is None:
             found = self._alone[number] = self.batch[number].alone()
@@ -87,7 +86,7 @@ class ReadBatch:
 
 
 class MatchedBatch:
-    """What the documents of a batch match at one router, all worked out when the first is asked for."""
+    """The matches of a batch's documents at one router, computed for all on first use."""
 
     def __init__(self, batch: DocumentBatch, engine: Engine) -> None:
         self._batch, self._engine = batch, engine
@@ -100,7 +99,7 @@ class MatchedBatch:
         return offsets, entries, failed
 
     def entries(self, number: int) -> Entries:
-        """The entries that a document matches; raises what was wrong with it."""
+        """The entries that a document matches; raises the document's error, if any."""
         offsets, entries, failed = self._found
         if number in failed:
             raise failed[number]
@@ -108,7 +107,7 @@ class MatchedBatch:
 
 
 class Read(DocumentForwarding):
-    """Handles a document that was read already, without looking at the clock."""
+    """Handles a parsed document, without timing."""
 
     def __init__(
         self,
@@ -140,28 +139,28 @@ class Read(DocumentForwarding):
 
 
 class BulkRouting:
-    """Takes messages through the routers of an overlay from disk, by one policy and engine."""
+    """Routes messages through the routers of an overlay from disk, with one policy and engine."""
 
     def __init__(self, overlay: StoredOverlay, policy: Policy, engine: str) -> None:
         self.overlay, self.policy, self.engine = overlay, policy, engine
         self._together = policy == Policy("L")
 
     def first(self, documents: Int64s, *, text: bool) -> Messages:
-        """Documents as they come to the source."""
+        """The messages of new documents at the source."""
         return Messages(self.overlay.source, None, documents, [encode(NOTHING, text=text).header])
 
     def visits(self, batch: DocumentBatch, *, links: bool) -> RouterVisits | None:
-        """Where all documents of a batch came to, by one table for all routers; None where there is none for it."""
+        """The routers that each document of a batch reaches, by one table for all routers; None without a table."""
         whole = self.overlay.whole if self._together else None
         return None if whole is None else whole.visits(batch, self.engine, links=links)
 
     def header(self, router: str, *, text: bool) -> bytes:
-        """The header of all messages that come to a router, where no annotations are made."""
+        """The header of all messages to a router, for policies without annotations."""
         annotations = NOTHING if router == self.overlay.source else Annotations(self.overlay.version(router))
         return encode(annotations, text=text).header
 
     def handle(self, messages: Messages, read: ReadBatch, *, text: bool) -> HandledMessages:
-        """Take messages through their router; `read` has the elements of their documents and their bytes."""
+        """Handle messages at their router; `read` has the elements and bytes of their documents."""
         return self._all(messages, read.batch, text) if self._together else self._each(messages, read)
 
     def _all(self, messages: Messages, batch: DocumentBatch, text: bool) -> HandledMessages:
@@ -218,6 +217,6 @@ class BulkRouting:
         return HandledMessages(messages, *columns, names, errors, sent)
 
     def _matched(self, router: Router, batch: DocumentBatch) -> MatchedBatch | None:
-        """Where what annotations spare is no matter to the engine, documents are matched together."""
+        """The matches of all documents, if the engine does not skip entries by annotations; otherwise None."""
         engine = router.table.engine(self.engine)
         return None if isinstance(engine, Skipping | Expiring) else MatchedBatch(batch, engine)

@@ -1,16 +1,16 @@
-"""One document at one router: annotations are taken in, the document is matched, and copies leave (§5 of the paper).
+"""One document at one router: process its annotations, match the document, send copies (§5 of the paper).
 
-    message ──▶ annotations: who is known to want it, which entries need no matching
-                    │ forwarded at once, without a look at the document            (§5.1, steps 1 to 3)
+    message ──▶ annotations: targets that are known to want it, entries that need no matching
+                    │ forwarded at once, without reading the document              (§5.1, steps 1 to 3)
                     ▼
                 document read, matched as a stream (ES) or to its end (L)           (step 4, §5.2)
-                    │ or taken from its structure annotation, without being read
+                    │ or decoded from its structure annotation, without parsing
                     │
                     ▼
                 annotations for each neighbour that gets it                         (§4, §5.3)
 
-Every step is timed, by kind (`report.STEPS`); `Outcome` says when, in seconds of this router's work, each copy leaves.
-What only the simulation does (building engines, writing reports) is not timed.
+Every step is timed, by kind (`report.STEPS`); `Outcome` has the time, in seconds of this router's work, when each copy
+leaves. Work that only the simulation does (building engines, writing reports) is not timed.
 
 Invariant: a document leaves for a target at most once, and for every target with an entry that matches.
 """
@@ -44,7 +44,7 @@ F = TypeVar("F", DocumentBatch, Entries, ReceivedStructure)
 
 @dataclass(frozen=True, slots=True)
 class Sending:
-    """A copy for a neighbour: the header it gets, and when it leaves."""
+    """A copy for a neighbour: its header, and the time when it leaves."""
 
     neighbour: str
     header: Encoded
@@ -53,26 +53,26 @@ class Sending:
 
 @dataclass(slots=True)
 class Outcome:
-    """What a router made of a document; times are seconds of its work, `spent` on each kind of step so far.
+    """The result of a router for a document; times are seconds of its work, `spent` on each kind of step so far.
 
-    `moments` has what was spent by the time that something left.
+    `moments` has a copy of `spent` for each time when something left.
     """
 
     sendings: list[Sending] = field(default_factory=list)
     deliveries: list[tuple[str, float]] = field(default_factory=list)
     spent: Spent = field(default_factory=dict)
     moments: dict[float, Spent] = field(default_factory=dict)
-    signal: bytes | None = None  # for the sender, whose structure annotation was not understood
+    signal: bytes | None = None  # for the sender, whose structure annotation could not be decoded
 
     def leave(self) -> float:
-        """Something leaves now: the time."""
+        """Record that something leaves now; return the time."""
         now = sum(self.spent.values())
         self.moments.setdefault(now, dict(self.spent))
         return now
 
 
 class DocumentForwarding:
-    """Takes one message through a router; `run` fills `outcome` and the report."""
+    """Handles one message at a router; `run` fills `outcome` and the report."""
 
     def __init__(
         self,
@@ -122,21 +122,21 @@ class DocumentForwarding:
     def _spend(self, kind: Step, seconds: float) -> None:
         self.outcome.spent[kind] = self.outcome.spent.get(kind, 0.0) + seconds
 
-    # Annotations that came.
+    # Incoming annotations.
 
     def _take(self, message: Message) -> AnnotationFacts:
         made = None if self.sender is None else self.router.made.get(self.sender)
         return take(message.annotations, made, self.view, trusted=self.sender not in self.router.untrusted)
 
     def _left_out(self, taken: AnnotationFacts) -> tuple[Mask, int, dict[str, int]]:
-        """The entries that need no matching, how many are left, and how many annotations spared by kind."""
+        """The entries that need no matching, how many are left, and how many each kind of annotation saved."""
         if taken.made is None and not taken.wanting.any():
             return self.view.idle, self.view.busy, {}
         failing, skipped = taken.failing(self.view.entries)
         return *self.view.left_out(failing, self._decided), skipped
 
     def _is_quick(self) -> bool:
-        """Whether the document is matched from its structure annotation, without any need for its elements."""
+        """Whether the document is matched from its structure annotation alone, without its elements."""
         asks = set(self.policy.positive + self.policy.negative) - {"t"}
         return self.policy.forwarding == "L" and not asks and StructureMatcher.takes(self.engine)
 
@@ -168,7 +168,7 @@ class DocumentForwarding:
         return found
 
     def _forward_at_once(self, taken: AnnotationFacts) -> None:
-        """Send the document where annotations say that it is wanted, whatever the policy (§5.1, step 1)."""
+        """Send the document to targets that want it by the annotations, for any policy (§5.1, step 1)."""
         self._deliver(taken.wanting)
         for number in np.flatnonzero(taken.wanting[: self.view.routers]).tolist():
             at_once = self._timed("make", partial(self._making.at_once, self.view.targets[number].name))
@@ -199,7 +199,7 @@ class DocumentForwarding:
     def _is_early(self, document: Document, skip: Mask) -> bool:
         """Whether the first match for a neighbour comes within the policy's threshold.
 
-        A router runs one stream and decides when the match comes; here the decision is a run of its own, not timed.
+        A real router runs one stream and decides at the match; here a separate run decides, which is not timed.
         """
         assert isinstance(self.engine, Streaming)
         assert self.policy.early is not None
@@ -216,14 +216,14 @@ class DocumentForwarding:
         return begins <= self.policy.early * size
 
     def _forward_late(self, batch: DocumentBatch, reading: float, skip: Mask, expiry: Entries | None) -> None:
-        """`L`: all of the document first, then all copies."""
+        """`L`: read the whole document first, then send all copies."""
         self.report.forwarding, self.report.read = "L", int(batch.offsets[-1])
         self._spend("read", reading)
         entries = self._timed("match", lambda: self._match(batch, skip, expiry))
         self._pass_on(entries, skip, batch)
 
     def _pass_on(self, entries: Entries, skip: Mask, batch: DocumentBatch | None) -> None:
-        """Deliver and forward what all of a document has matched; without a batch nothing but its structure is told."""
+        """Deliver and forward by the matches of the whole document; without a batch, annotate only the structure."""
         wanting = self._timed("match", lambda: self.view.undecided(entries, skip, self._decided))
         self._deliver(wanting)
         routers = np.flatnonzero(wanting[: self.view.routers]).tolist()
@@ -238,9 +238,9 @@ class DocumentForwarding:
                 self._send(number, nothing, None if batch is None else batch[0])
 
     def _known_of(self, batch: DocumentBatch, entries: Entries, skip: Mask) -> tuple[Mask, Reading]:
-        """What annotations are made of, when all of a document was read."""
+        """The input for annotations, after the whole document was read."""
         matched = mask_of(entries, len(skip))
-        if not _can(type(self.engine), Skipping):  # of entries that are left out it may have found some
+        if not _can(type(self.engine), Skipping):  # it may have found some of the skipped entries
             matched &= ~skip
         return matched, Reading(batch, len(batch.name), self.router, self.policy)
 
@@ -289,7 +289,7 @@ class DocumentForwarding:
         self._send(number, self._timed("make", lambda: self._making.early(name, reading, matched)), document)
 
     def _first_matches(self, decided: dict[int, int]) -> dict[int, int]:
-        """The place of the first match of each target that gets the document, given those of groups."""
+        """The place of the first match of each target that gets the document, given the places of groups."""
         first: dict[int, int] = {}
         for group, place in decided.items():
             for number in self.view.members(group):
@@ -312,7 +312,7 @@ class DocumentForwarding:
     # Copies.
 
     def _send(self, number: int, annotations: Annotations, document: Document | None = None) -> None:
-        """Let a copy leave as soon as its header is written; with its structure, where the policy says so."""
+        """Send a copy as soon as its header is written; with the structure, if the policy includes it."""
         self._decided[number] = True
         if self._structured:
             annotations = self._with_structure(self.view.targets[number].name, annotations, document)
@@ -320,7 +320,7 @@ class DocumentForwarding:
         self.outcome.sendings.append(Sending(self.view.targets[number].name, header, self.outcome.leave()))
 
     def _with_structure(self, neighbour: str, annotations: Annotations, document: Document | None) -> Annotations:
-        """With the document's structure, unless it is too large: passed on as it came, or made from the elements."""
+        """The annotations with the document's structure, relayed or made from the elements, unless it is too large."""
         needs, structures = self.router.received[neighbour].needs, self.router.structures
         structure = self._timed("structure", lambda: self._structure_for(neighbour, needs))
         if structure is None:
@@ -336,11 +336,11 @@ class DocumentForwarding:
         return replace(annotations, structure=structure)
 
     def _structure_for(self, neighbour: str, needs: Needs) -> bytes | None:
-        """The structure annotation that came, for a neighbour; None when there is none or elements are needed."""
+        """The incoming structure annotation, relayed for a neighbour; None if there is none or elements are needed."""
         return None if self._came is None else self.router.structures.pass_on(self._came, neighbour, needs)
 
     def _deliver(self, wanting: Mask) -> None:
-        """Give the document to the local subscribers among these targets."""
+        """Deliver the document to the local subscribers among these targets."""
         local = self.view.routers + np.flatnonzero(wanting[self.view.routers :])
         if len(local):
             self._decided[local] = True
@@ -350,5 +350,5 @@ class DocumentForwarding:
 
 @cache
 def _can(engine: type, capability: type) -> bool:
-    """Whether engines of a class have a capability; to ask an engine itself would take longer than its matching."""
+    """Whether engines of a class have a capability; cached, since `isinstance` would take longer than matching."""
     return issubclass(engine, capability)

@@ -1,16 +1,16 @@
 """Policies: when a router forwards a document, and which annotations it adds.
 
 §3 of the paper (Chan, Ni: Efficient XML Data Dissemination with Piggybacking, SIGMOD 2007). `ES` forwards as soon as a
-link has a match and skips the link's other subscriptions; `L` reads the document to its end first. Either may take
+link has a match and skips the link's other subscriptions; `L` reads the document to its end first. Either may add
 annotations: `+s` bindings of subscriptions that match, `+d` the last places of data patterns, `-s` subscriptions that
 don't match, `-d` data patterns that don't occur, and `+t` the document's structure (`structure_annotation.py`).
 
     ES    ES+s    ES+sd    L    L-sd    L+s-sd    L+sdt-sd    adaptive
 
-`adaptive` forwards as `ES` a document whose first match comes early and as `L+s-sd` any other (§6.2); its threshold is
+`adaptive` forwards a document whose first match comes early as `ES`, and any other as `L+s-sd` (§6.2); its threshold is
 a fraction of the document's bytes, `adaptive(0.4)`.
 
-Invariant: a policy that was read prints as itself in canonical order, and equal policies are equal.
+Invariant: a policy prints in canonical order; policies with the same meaning are equal.
 """
 
 import re
@@ -54,13 +54,13 @@ class Policy:
             or (not adaptive and early is not None)
         ):
             raise ValueError(
-                f"there is no policy of forwarding {self.forwarding!r}, annotations +{self.positive} -{self.negative} "
-                f"and early {early!r}; Policy.read('L+s-sd') makes one of a text"
+                f"invalid policy: forwarding {self.forwarding!r}, annotations +{self.positive} -{self.negative}, "
+                f"early {early!r}; use Policy.read('L+s-sd')"
             )
 
     @property
     def tells(self) -> bool:
-        """Whether there are annotations of what matches or occurs."""
+        """Whether the policy adds annotations about matches or occurrences."""
         return bool(self.negative or self.positive.strip("t"))
 
     def __str__(self) -> str:
@@ -71,19 +71,19 @@ class Policy:
 
     @classmethod
     def read(cls, text: "str | Policy") -> "Policy":
-        """The policy that a text like `L+s-sd` names; `ValueError` says what is wrong with another one."""
+        """The policy for a text such as `L+s-sd`; `ValueError` with the reason if it is invalid."""
         if isinstance(text, Policy):
             return text
         if not isinstance(text, str):
-            raise TypeError(f"a policy is a text such as 'L+s-sd', or a Policy, not {text!r}")
+            raise TypeError(f"policy must be text such as 'L+s-sd' or a Policy, got {text!r}")
         adaptive = _ADAPTIVE.fullmatch(text)
         if adaptive:
             return _adaptive(text, adaptive["early"])
         found = _POLICY.fullmatch(text)
         if not found:
             raise ValueError(
-                f"policy '{text}': a policy is 'ES', 'L' or 'adaptive'; the first two take annotations: "
-                "+s +d +t, and with 'L' -s -d, as in 'L+s-sd'"
+                f"invalid policy '{text}': use 'ES', 'L' or 'adaptive'; 'ES' and 'L' take annotations +s +d +t, "
+                "and 'L' also -s -d, as in 'L+s-sd'"
             )
         letters = {"+": "", "-": ""}
         for sign, some in _SET.findall(found["sets"]):
@@ -92,8 +92,8 @@ class Policy:
         if found["forwarding"] == "ES":
             if negative:
                 raise ValueError(
-                    f"policy '{text}': ES takes no negative annotations; it forwards a document before it has read all "
-                    "of it, and what has not matched or occurred by then still may. Use 'L' with them, or 'adaptive'"
+                    f"invalid policy '{text}': ES takes no negative annotations, because it forwards a document before "
+                    "reading all of it; use 'L' or 'adaptive'"
                 )
             return cls("ES", positive)
         return cls("L", positive, negative)
@@ -105,7 +105,7 @@ def _adaptive(text: str, early: str | None) -> Policy:
     except ValueError:
         threshold = -1.0
     if not 0.0 <= threshold <= 1.0:
-        raise ValueError(f"policy '{text}': the threshold is the part of a document that counts as early, 0 to 1")
+        raise ValueError(f"invalid policy '{text}': the threshold must be from 0 to 1")
     return Policy("adaptive", "s", "sd", threshold)
 
 
@@ -121,9 +121,9 @@ def _ordered(text: str, sign: str, letters: str) -> str:
     for letter in letters:
         if letter not in allowed:
             raise ValueError(
-                f"policy '{text}': there is no annotation '{sign}{letter}'; there are "
+                f"invalid policy '{text}': unknown annotation '{sign}{letter}'; use "
                 + " ".join(f"{sign}{each}" for each in allowed)
             )
         if letters.count(letter) > 1:
-            raise ValueError(f"policy '{text}': '{sign}{letter}' is there twice")
+            raise ValueError(f"invalid policy '{text}': duplicate annotation '{sign}{letter}'")
     return "".join(letter for letter in allowed if letter in letters)

@@ -1,15 +1,15 @@
-"""The overlay: routers joined by links, subscriptions at routers, documents published at one and delivered by all.
+"""The overlay: routers joined by links; subscribers subscribe at routers, and documents are published at a router.
 
     overlay = Overlay.tree(levels=4, fanout=2)
     overlay.subscribe(router="r7", xpath="/nitf//p", subscriber="ada")
     overlay.advertise(keep=0.25)
     overlay.publish(document, policy="L+s-sd").deliveries
 
-Routers run in this process, one after the other: what they do is what they would do on machines of their own, bytes on
-links included, and is timed; how long links take is the transmission room's to say.
+Routers run in this process, one after another. They do the same work, and send the same bytes, as on separate machines,
+and their work is timed; the transmission package models the time on links.
 
-Invariant: a document reaches exactly the subscribers, at the routers where they subscribed, that one matcher over all
-subscriptions would name, for every policy and engine. Advertisements follow subscriptions before anything is
+Invariant: for every policy and engine, a document reaches exactly the subscribers that one matcher over all
+subscriptions would return, at the routers where they subscribed. Advertisements are updated before anything is
 published.
 """
 
@@ -66,7 +66,7 @@ class Overlay:
     ) -> None:
         check_namespaces(namespaces)
         if not isinstance(topology, Topology):
-            raise TypeError(f"an overlay has a topology, Topology.tree(…), not {topology!r}")
+            raise TypeError(f"topology must be a Topology, such as Topology.tree(…), got {topology!r}")
         self.topology = topology if topology.is_tree else topology.spanning_tree()
         self.limits = Limits.given(limits)
         self.entities: Entities = entities
@@ -76,7 +76,7 @@ class Overlay:
             for name in map(self.topology.nodes.__getitem__, self.topology.rooted().order.tolist())
         }
         self._advertising = Advertising(self.topology, self._routers)
-        self.ledger = Ledger(self.topology)  # what documents have made the links carry
+        self.ledger = Ledger(self.topology)  # the traffic of documents on the links
         self._router_of: dict[int, str] = {}
         self._next_id = 1
         self._lock = threading.RLock()
@@ -109,7 +109,7 @@ class Overlay:
         root: Any = None,
         **options: Any,
     ) -> "Overlay":
-        """The routers and links of a networkx graph; edges may carry `bandwidth` and `latency` of their own."""
+        """The routers and links of a networkx graph; edges may have attributes `bandwidth` and `latency`."""
         return cls(Topology.from_graph(graph, bandwidth=bandwidth, latency=latency, root=root), **options)
 
     @classmethod
@@ -119,29 +119,29 @@ class Overlay:
 
     @property
     def routers(self) -> list[str]:
-        """The names of all routers, the root first, each after the one that is nearer to the root."""
+        """The names of all routers, the root first, each after its parent."""
         return list(self._routers)
 
     @property
     def root(self) -> str:
-        """Where documents are published unless another router is named."""
+        """The router where documents are published by default."""
         return self.topology.root
 
     def __len__(self) -> int:
-        """How many subscriptions there are."""
+        """The number of subscriptions."""
         return len(self._router_of)
 
     def __repr__(self) -> str:
         return f"<Overlay: {len(self._routers):,} routers, {len(self):,} subscriptions>"
 
     def router(self, name: str) -> Router:
-        """The router of this name."""
+        """The router with this name."""
         return self._routers[self.topology.name(name)]
 
     # Subscriptions.
 
     def subscribe(self, router: str, xpath: str, subscriber: str) -> int:
-        """Subscribe at a router; the subscription's id."""
+        """Subscribe at a router; return the subscription's id."""
         pattern = parse(xpath, self.namespaces, max_steps=MAX_STEPS)
         with self._lock:
             at = self.router(router)
@@ -153,12 +153,12 @@ class Overlay:
             return id
 
     def subscribe_many(self, router: str, xpaths: Sequence[str], subscribers: Sequence[str] | str) -> list[int]:
-        """Subscribe many at once, for one subscriber or one each: all or none; their ids."""
+        """Add many subscriptions, for one subscriber or one per expression: all or none; return their ids."""
         if isinstance(xpaths, str):
             raise TypeError("subscribe_many takes several expressions; use subscribe for one")
         names = [subscribers] * len(xpaths) if isinstance(subscribers, str) else list(subscribers)
         if len(names) != len(xpaths):
-            raise ValueError(f"{len(xpaths):,} expressions and {len(names):,} subscribers")
+            raise ValueError(f"got {len(xpaths):,} expressions and {len(names):,} subscribers; give one each")
         patterns = []
         for index, xpath in enumerate(xpaths):
             try:
@@ -176,7 +176,7 @@ class Overlay:
             return ids
 
     def subscribe_patterns(self, wanted: Iterable[tuple[str, Pattern, str]]) -> None:
-        """Take up subscriptions that were parsed already: router, pattern and subscriber of each."""
+        """Add parsed subscriptions: router, pattern and subscriber of each."""
         with self._lock:
             of_router: dict[str, tuple[dict[int, Pattern], dict[int, str]]] = {}
             for id, (router, pattern, subscriber) in enumerate(wanted, self._next_id):
@@ -189,21 +189,21 @@ class Overlay:
                 self._advertising.changed(router)
 
     def unsubscribe(self, id: int) -> None:
-        """Give up a subscription; `KeyError` for an id that there is not."""
+        """Remove a subscription; `KeyError` for an unknown id."""
         with self._lock:
             name = self._router_of.pop(id, None)
             if name is None:
-                raise KeyError(f"there is no subscription {id}")
+                raise KeyError(f"unknown subscription id {id}")
             self._routers[name].unsubscribe(id)
             self._advertising.changed(name)
 
     def advertise(self, keep: float = 0.25) -> None:
-        """Aggregate what is wanted into this part of its steps, and tell upstream routers, from the leaves up.
+        """Aggregate the subscriptions to this part of their steps, and advertise them upstream, from the leaves up.
 
-        Later changes are added to what was advertised; call it again to aggregate anew.
+        Later changes update the advertisements incrementally; call `advertise` again to aggregate from scratch.
         """
         if not 0.0 < keep <= 1.0:
-            raise ValueError(f"keep={keep}: the part of the steps to keep is above 0 and at most 1")
+            raise ValueError(f"keep must be above 0 and at most 1, got {keep}")
         with self._lock:
             self._advertising.advertise(keep, self.root)
 
@@ -213,14 +213,14 @@ class Overlay:
         return self._advertising.keep
 
     def follow(self, source: str | None = None) -> str:
-        """Bring the advertisements up to date that documents from a router (by default the root) meet; its name."""
+        """Update the advertisements on the way of documents from a router (default: the root); return its name."""
         with self._lock:
             name = self.router(self.root if source is None else source).name
             self._advertising.follow(name)
             return name
 
     def distrust(self, sender: str, receiver: str) -> None:
-        """Let no annotation that `sender` adds for `receiver` cost a delivery."""
+        """Make the link from `sender` to `receiver` untrusted: its annotations cannot cost a delivery."""
         self.topology.link(sender, receiver)
         self.router(receiver).untrusted.add(self.topology.name(sender))
 
@@ -238,19 +238,19 @@ class Overlay:
         schema: str | None = None,
         with_mapping: bool = True,
     ) -> Report:
-        """Publish a document at a router (the root, unless `at` names another), and follow it to its subscribers.
+        """Publish a document at a router (default: the root), and deliver it to its subscribers.
 
-        `engine` is any for policies that read to the end, and one that runs as a stream (`streaming_engines`) for `ES`
-        and `adaptive`. Steps are timed `repeats` times, and the quickest counts. `receive` gets each delivery with the
-        document's original bytes.
+        `engine` may be any engine for policies that read to the end; `ES` and `adaptive` need one that runs as a stream
+        (`streaming_engines`). Each step is timed `repeats` times, and the fastest counts. `receive` gets each delivery
+        with the document's original bytes.
 
-        A document of a publisher's own `schema`, which the overlay's mediator knows, is matched in the global one. Its
-        mapping travels with it, or, without, routers use the one that they hold.
+        A document with a publisher's `schema`, which the overlay's mediator knows, is matched in the global schema. Its
+        mapping travels with the document; without one, routers use the mapping that they hold.
         """
         policy = Policy.read(policy)
         name = engine_for(policy, engine)
         if repeats < 1:
-            raise ValueError(f"repeats={repeats}: a step is timed once at least")
+            raise ValueError(f"repeats must be at least 1, got {repeats}")
         data, text = _content(document, self.limits)
         if schema is not None:
             data = self._packed(data, schema, policy, with_mapping=with_mapping)
@@ -263,13 +263,12 @@ class Overlay:
             return self._publish(data, text, source, policy, name, Clock(repeats), receive)
 
     def _packed(self, data: bytes, schema: str, policy: Policy, *, with_mapping: bool) -> bytes:
-        """A document of another schema as it travels."""
+        """The message for a document of another schema."""
         if self.mediator is None:
-            raise MappingError(f"schema='{schema}': the overlay has no mediator; Overlay(…, mediator=…) gives it one")
+            raise MappingError(f"schema '{schema}' needs a mediator; create the overlay with mediator=…")
         if policy.forwarding != "L" or "t" in policy.positive:
             raise ValueError(
-                f"policy '{policy}': a document of another schema is read to its end, and by every router; "
-                "policies are L with any of +s +d -s -d"
+                f"policy '{policy}' does not support documents of another schema; use 'L' with any of +s +d -s -d"
             )
         return self.mediator.pack(data, schema, with_mapping=with_mapping)
 
@@ -316,7 +315,7 @@ class Overlay:
 
 
 def streaming_engines() -> tuple[str, ...]:
-    """The engines that can forward early."""
+    """The names of the engines that run as a stream and can forward early."""
     return tuple(name for name in engines() if isinstance(engine_class(name), type) and _streams(name))
 
 
@@ -325,21 +324,21 @@ def _streams(name: str) -> bool:
 
 
 def engine_for(policy: Policy, engine: str | None) -> str:
-    """The engine's name; the default is one that the policy can run with."""
+    """The engine's name; the default is one that supports the policy."""
     needs_stream = policy.forwarding != "L"
     if engine is None:
         return streaming_engines()[0] if needs_stream else engines()[0]
     name = engine_class(engine).name
     if needs_stream and not _streams(name):
         raise ValueError(
-            f"policy '{policy}' forwards within a document, and the engine '{name}' reads to its end first; "
-            f"engines that run as a stream: {', '.join(streaming_engines())}"
+            f"policy '{policy}' forwards early, but engine '{name}' reads a document to its end first; "
+            f"use one of {', '.join(streaming_engines())}"
         )
     return name
 
 
 def _content(document: Readable | Document, limits: Limits) -> tuple[bytes, bool]:
-    """The document's original bytes, and whether they are text, UTF-8 whatever they declare."""
+    """The document's original bytes, and whether they are text: UTF-8, whatever encoding they declare."""
     if isinstance(document, Document):
         if document.error is not None:
             raise document.error

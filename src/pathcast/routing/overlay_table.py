@@ -1,17 +1,17 @@
-"""The whole overlay as one table: who wants a document, at which routers, and which links it passes, by one match.
+"""The whole overlay as one table: one match finds the subscribers, routers and links of a document.
 
-Under policy `L` what a router does with a document depends on its own table alone, and all routers see the same
-document. So one table has the patterns of all of them, each once, and in the place of targets pairs of a router and a
-target there: a subscriber, or a neighbour that the document is sent on to.
+Under policy `L` the work of a router depends only on its own table, and all routers see the same document. So one table
+has the distinct patterns of all routers; its targets are pairs of a router and a target there: a subscriber, or a
+neighbour that the document is forwarded to.
 
     patterns of r1, r2, …  ──▶ one table ──match──▶ (r1 → r2), (r1 → r3), (r3: ada), …  ──▶ visits, from the source down
 
-A document comes to a router if it is sent on by all routers before it; that follows from the pairs without another
-match, and so do the messages: headers are those of `L`.
+A document reaches a router if all routers before it forward it; that follows from the pairs without another match, and
+so do the messages: headers are those of `L`.
 
-Invariant: visits are those that `BulkRouting.handle` gives, router by router. A document that one table for all can't
-take within the limits has an error, and is left to the routers themselves.
-Cost: one match a document, whatever the number of routers, and some nanoseconds for each pair.
+Invariant: visits are those of `BulkRouting.handle`, router by router. A document that exceeds the limits in the one
+table has an error, and is left to the routers themselves.
+Cost: one match per document, regardless of the number of routers, and some nanoseconds per pair.
 """
 
 from dataclasses import dataclass
@@ -39,10 +39,10 @@ class Pair:
 
 
 class RouterVisits(NamedTuple):
-    """The routers that documents came to: visit `i` is of document `documents[i]` at router number `routers[i]`.
+    """The routers that documents reached: visit `i` is document `documents[i]` at router number `routers[i]`.
 
-    It was delivered to `names[subscribers[offsets[i] : offsets[i + 1]]]`. Visits are ordered by document, and of one
-    document from the source down. `errors` has documents that are not among them.
+    The document was delivered to `names[subscribers[offsets[i] : offsets[i + 1]]]`. Visits are ordered by document, and
+    for one document from the source down. `errors` has the documents without visits.
     """
 
     documents: Int64s
@@ -55,7 +55,7 @@ class RouterVisits(NamedTuple):
 
 
 def whole_table(overlay: Overlay, source: str) -> RoutingTable:
-    """One table of all routers, for documents that are published at one of them."""
+    """One table of all routers, for documents that are published at `source`."""
     rooted = overlay.topology.rooted(source)
     names = overlay.topology.nodes
     first = overlay.router(source)
@@ -74,16 +74,16 @@ def _paired(router: str, target: Target) -> Target:
 
 
 def pair_of(target: Target) -> Pair:
-    """The pair that a target of the whole table stands for."""
+    """The pair of a target of the whole table."""
     router, _, name = target.name.partition(_BETWEEN)
     return Pair(router, name, target.is_router)
 
 
 class WholeOverlay:
-    """Takes batches of documents through all routers at once."""
+    """Routes batches of documents through all routers at once."""
 
     def __init__(self, table: RoutingTable, routers: list[str]) -> None:
-        """`routers` are in the order in which documents come to them, the source first."""
+        """`routers` are in the order in which documents reach them, the source first."""
         self.table, self.routers = table, routers
         self.view: View = table.view(None)
         number = {name: place for place, name in enumerate(routers)}
@@ -96,7 +96,7 @@ class WholeOverlay:
         self.names = [pair.target for pair in pairs[self.view.routers :]]
 
     def visits(self, batch: DocumentBatch, engine: str, *, links: bool) -> RouterVisits:
-        """Where the documents of a batch came to, and who got them; with `links` also visits without deliveries."""
+        """The visits and deliveries of a batch's documents; with `links` also visits without deliveries."""
         unreadable = set(batch.errors)
         offsets, entries = self.table.engine(engine).match_batch(batch)
         errors = {number: batch.errors.pop(number) for number in batch.errors.keys() - unreadable}
@@ -114,7 +114,7 @@ class WholeOverlay:
         return self._ordered(documents, routers, pairs, reached, errors, links=links)
 
     def _reached(self, documents: Int64s, pairs: Int32s, chosen: Bools) -> Bools:
-        """For each router and document whether it came there."""
+        """For each router and document whether the document reached it."""
         reached = np.zeros((len(self.routers), len(chosen)), dtype=np.bool_)
         reached[0] = chosen
         sent = pairs < self.view.routers
@@ -122,7 +122,7 @@ class WholeOverlay:
         order = np.argsort(pairs, kind="stable")
         pairs, documents = pairs[order], documents[order]
         begins = np.searchsorted(pairs, np.arange(self.view.routers + 1))
-        for link, router, neighbour in self._links:  # a router stands behind the one before it
+        for link, router, neighbour in self._links:  # routers come after their upstream router
             copies = documents[begins[link] : begins[link + 1]]
             reached[neighbour, copies] = reached[router, copies]
         return reached

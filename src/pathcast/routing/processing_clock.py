@@ -1,14 +1,14 @@
-"""The clock of a router: what processing costs is measured, step by step, in the time of the thread that does it.
+"""The clock of a router: measures processing step by step, in CPU time of the thread.
 
-A router that forwards late is timed as it goes. One that forwards early decides links in the middle of a document, and
-an engine tells *where* (start tags read), not when. So the document is run once for the answers and then once more for
-each place where something was decided, by a stream that stops there, over bytes that end there: its time is the time
-of that decision. Nothing is interpolated, and nothing waits for a whole pass.
+A router that forwards late is timed as it runs. A router that forwards early decides links in the middle of a document,
+and an engine reports the *place* of a decision (start tags read), not its time. So the document is run once for the
+results and then once more for each place of a decision, by a stream that stops there, over bytes that end there: its
+time is the time of that decision. Nothing is interpolated, and nothing waits for a whole pass.
 
-Cost: a run for each place. Places where a copy leaves for a neighbour all count; of the others, where local subscribers
-are decided, at most `MOST_PLACES` do, fewer in a long document, and a subscriber between two of them gets the time of
-the later one.
-Invariant: times grow with places, those of reading and those of matching.
+Cost: a run per place. All places where a copy leaves for a neighbour are timed; of the others, where local subscribers
+are decided, at most `MOST_PLACES`, fewer in a long document, and a subscriber between two of them gets the time of the
+later one.
+Invariant: times of reading and of matching increase with the place.
 """
 
 import time
@@ -29,12 +29,12 @@ from .truncated_documents import cut
 T = TypeVar("T")
 Read = Callable[[bytes], DocumentBatch]
 MOST_PLACES, LEAST_PLACES = 24, 6
-_MOST_READ = 1 << 19  # start tags for the sake of local places
+_MOST_READ = 1 << 19  # start tags read to time local places
 _LOOKS = 20
 
 
 class Clock:
-    """Measures steps; each is done `repeats` times, and the quickest counts, less what a look at the clock takes."""
+    """Measures steps; each runs `repeats` times, and the fastest counts, minus the time to read the clock."""
 
     is_running = True
 
@@ -44,7 +44,7 @@ class Clock:
         self._look = min(self.timed(_nothing)[1] for _ in range(_LOOKS))
 
     def timed(self, step: Callable[[], T]) -> tuple[T, float]:
-        """What a step gives, and its seconds."""
+        """The result of a step, and its seconds."""
         best = float("inf")
         for _ in range(self.repeats):
             began = time.thread_time()
@@ -54,12 +54,12 @@ class Clock:
 
 
 class StoppedClock(Clock):
-    """Where nobody asks for times: all steps take none."""
+    """A clock that does not measure: all steps take 0 seconds."""
 
     is_running = False
 
     def timed(self, step: Callable[[], T]) -> tuple[T, float]:
-        """What a step gives."""
+        """The result of a step, and 0 seconds."""
         return step(), 0.0
 
 
@@ -74,11 +74,11 @@ class Elapsed(NamedTuple):
     matching: float
 
     def earlier(self, other: "Elapsed") -> "Elapsed":
-        """The less of each."""
+        """The minimum of each time."""
         return Elapsed(min(self.reading, other.reading), min(self.matching, other.matching))
 
     def later(self, other: "Elapsed") -> "Elapsed":
-        """The more of each."""
+        """The maximum of each time."""
         return Elapsed(max(self.reading, other.reading), max(self.matching, other.matching))
 
 
@@ -89,8 +89,8 @@ _NO_TIME = Elapsed(0.0, 0.0)
 class Stream:
     """A document that was matched as a stream.
 
-    `decided` has the place of each group's first match; `seconds` those until such a place; `total` those until the
-    stream stopped.
+    `decided` has the place of each group's first match, `seconds` the time to each of these places, and `total` the
+    time until the stream stopped.
     """
 
     matches: StreamMatches
@@ -100,7 +100,7 @@ class Stream:
 
 
 def first_places(matches: StreamMatches, group: Entries) -> dict[int, int]:
-    """For each group with a match, how many start tags had been read at its first one."""
+    """For each group with a match, the number of start tags read at its first match."""
     order = np.argsort(matches.positions, kind="stable")
     groups, first = np.unique(group[matches.entries[order]], return_index=True)
     places = matches.positions[order][first]
@@ -118,9 +118,9 @@ def run_stream(
     group: Entries,
     urgent: Callable[[dict[int, int]], set[int]],
 ) -> Stream:
-    """Match a document as a stream; `reading` took so long, and of all places `urgent` ones are timed by themselves.
+    """Match a document as a stream; `reading` is the time to read it, and `urgent` places are always timed.
 
-    Without `read`, all of the document is known before the stream begins: its reading counts at every place.
+    Without `read`, the whole document is known before the stream begins: its reading time counts at every place.
     """
     waiting = np.where(skip, -1, group).astype(np.int32)
     skipped = skip if skip.any() else None
@@ -149,7 +149,7 @@ def run_stream(
 
 
 def _chosen(places: set[int], urgent: set[int], most: int) -> list[int]:
-    """The places to be timed, ascending."""
+    """The places to time, ascending."""
     others = sorted(places - urgent)
     if len(others) > most:
         others = [others[round(k * (len(others) - 1) / (most - 1))] for k in range(most)]
@@ -157,7 +157,7 @@ def _chosen(places: set[int], urgent: set[int], most: int) -> list[int]:
 
 
 def _growing(seconds: dict[int, Elapsed], places: Iterable[int], total: Elapsed) -> dict[int, Elapsed]:
-    """The seconds of each place: those of the first timed one from there on, never less than at an earlier one."""
+    """The seconds of each place: those of the next timed place, never less than at an earlier place."""
     timed = sorted(seconds)
     times = list(accumulate((seconds[place] for place in timed), Elapsed.later))
     found = {}

@@ -1,15 +1,15 @@
-"""A router: local subscriptions, what its neighbours advertised, and what it advertised to them.
+"""A router: its local subscriptions, and the advertisements that it received and made.
 
     neighbours' advertisements ──▶ routing table ◀── local subscriptions
                                         │
-                                        ▼ all that others want, aggregated
+                                        ▼ the patterns that others want, aggregated
                               advertisement for a neighbour
 
-A router knows its table, the advertisements it received (aggregates and derived information, no more) and those it
-made (with the tables of §5, which tell what annotations that refer to them mean). Documents: `document_forwarding.py`.
+A router knows its table, the advertisements that it received (only aggregates and derived information) and those that
+it made (with the tables of §5, which interpret annotations). For documents see `document_forwarding.py`.
 
-Invariant: an advertisement that was made stays as it is; a change makes a new one with a higher version. Annotations
-that refer to another version than the last one made are not looked at.
+Invariant: an advertisement never changes; a change creates a new one with a higher version. Annotations that refer to
+another version than the last are ignored.
 """
 
 from collections.abc import Iterable, MutableMapping
@@ -33,7 +33,7 @@ from .table.routing_table import RoutingTable, Target
 
 @dataclass(frozen=True, slots=True)
 class LocalSubscription:
-    """A subscription at its router: the table's entry, and who wants it."""
+    """A subscription at its router: the table's entry and the subscriber."""
 
     entry: int
     target: Target
@@ -76,12 +76,12 @@ class Router:
     # Changes.
 
     def subscribe(self, id: int, pattern: Pattern, subscriber: str) -> None:
-        """Take up a local subscription."""
+        """Add a local subscription."""
         target = Target(subscriber, is_router=False)
         self.subscriptions[id] = LocalSubscription(self.table.enter([pattern], target)[0], target)
 
     def subscribe_many(self, patterns: dict[int, Pattern], subscriber_of: dict[int, str]) -> None:
-        """Take up local subscriptions, by id."""
+        """Add local subscriptions, by id."""
         targets = {name: Target(name, is_router=False) for name in dict.fromkeys(subscriber_of.values())}
         wanting = [targets[subscriber_of[id]] for id in patterns]
         entries = self.table.enter_each(list(patterns.values()), wanting)
@@ -89,13 +89,13 @@ class Router:
             self.subscriptions[id] = LocalSubscription(entry, target)
 
     def unsubscribe(self, id: int) -> None:
-        """Give up a local subscription."""
+        """Remove a local subscription."""
         gone = self.subscriptions.pop(id)
         self.table.release([gone.entry], gone.target)
         self._tidy()
 
     def receive(self, advertisement: Advertisement) -> None:
-        """Take up what a neighbour advertises, in place of what it advertised before."""
+        """Replace the advertisement of a neighbour."""
         neighbour = advertisement.downstream
         target = Target(neighbour, is_router=True)
         old = self.received[neighbour].aggregates if neighbour in self.received else ()
@@ -111,14 +111,14 @@ class Router:
         self._tidy()
 
     def binder(self, neighbour: str) -> Binder:
-        """Binds the simple aggregates that a neighbour advertised."""
+        """The binder of the simple aggregates that a neighbour advertised."""
         if neighbour not in self._binders:
             received = self.received[neighbour]
             self._binders[neighbour] = Binder(received.aggregates, received.simple, self.table.patterns)
         return self._binders[neighbour]
 
     def know_entries(self, neighbour: str, entries: Int32s) -> None:
-        """Take up the entries of a neighbour's aggregates as they were written down."""
+        """Restore the entries of a neighbour's aggregates from a snapshot."""
         self._entries[neighbour] = entries
 
     def entries_of(self, neighbour: str) -> Int32s:
@@ -134,7 +134,7 @@ class Router:
         return self._numbers[neighbour]
 
     def _tidy(self) -> None:
-        """Make a new table when most entries of this one are wanted by nobody."""
+        """Build a new table when most entries of this one are idle."""
         if not self.table.is_wasteful:
             return
         old, held = self.table, self.subscriptions
@@ -155,9 +155,9 @@ class Router:
     # Documents.
 
     def read(self, data: bytes, *, text: bool) -> DocumentBatch:
-        """A document as a batch; `text`: it is UTF-8 whatever it declares.
+        """A document as a batch; `text`: the document is UTF-8, whatever encoding it declares.
 
-        One that comes with a mapping, or with a reference to one that the router holds, is read in the global schema.
+        A document with a mapping, or with a reference to a mapping that the router holds, is read in the global schema.
         """
         if is_packed(data):
             return self.mediated.read(data, text=text)

@@ -2,15 +2,15 @@
 
     length of the header │ flags │ version │ NS bits │ PS bits │ ND bits │ PD │ PS │ structure │ document's bytes
 
-Numbers are written seven bits a byte, low bits first, the last byte below 128. NS and ND are bit strings, a bit for
-each aggregate or data pattern of the advertisement (§4.3, §4.4). PS with nothing bound is a bit string, too, a bit for
-each aggregate that NS does not rule out, and an empty one where all of those match. A binding of PS stands for itself,
-with its length and its labels spelled out: documents of one kind bring the same ones again, and what was read or
-written once is remembered. A message without annotations costs one byte.
+Numbers are written seven bits per byte, low bits first, the last byte below 128. NS and ND are bit strings, with a bit
+per aggregate or data pattern of the advertisement (§4.3, §4.4). PS without bindings is a bit string, too, with a bit
+per aggregate that NS does not rule out; it is empty if all of those match. A binding of PS is written with its length
+and its labels in full: similar documents repeat the same bindings, so encoded and decoded bindings are cached. A
+message without annotations costs one byte.
 
-Invariant: `decode` gives what was encoded, or raises `MessageError`; it refuses headers beyond `MOST_HEADER` bytes and
-more than `MOST_LISTED` bindings, labels and last places together, so that a header takes 10 bytes for each of its own
-and a few megabytes more.
+Invariant: `decode` returns the encoded annotations or raises `MessageError`; it rejects headers beyond `MOST_HEADER`
+bytes and more than `MOST_LISTED` bindings, labels and last places together, so the memory of a header is at most 10
+times its bytes and a few megabytes more.
 """
 
 from dataclasses import dataclass, field
@@ -36,30 +36,30 @@ from .annotation_wire_kernels import (
 from .annotations.document_annotations import NOTHING, SHORT, Annotations, Bound, LastPlaces, Mask, is_short
 
 MOST_HEADER = 16 << 20
-MOST_STRUCTURE = MOST_HEADER - (1 << 20)  # which leaves room for the other annotations
+MOST_STRUCTURE = MOST_HEADER - (1 << 20)  # leaves space for the other annotations
 MOST_LISTED = 1 << 15
 MOST_REMEMBERED = 1 << 13  # bindings
 _TEXT, _PS, _PD, _NS, _ND, _STRUCTURE, _HOLDING = (1 << bit for bit in range(7))
 _KNOWN = (1 << 7) - 1
 _ALL = b"\x00"
 _WHY = {
-    CUT: "the header is cut off",
-    LONG: f"a number of the header has more than {LONGEST_NUMBER} bytes",
-    PADDED: "a number of the header is written longer than it needs to be",
-    TWICE: "the header names a data pattern twice",
+    CUT: "the header is truncated",
+    LONG: f"malformed number in the header: more than {LONGEST_NUMBER} bytes",
+    PADDED: "malformed number in the header: longer than necessary",
+    TWICE: "duplicate data pattern in the header",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """A message's header, and the bytes that each kind of annotation takes in it."""
+    """The header of a message, and the bytes of each kind of annotation in it."""
 
     header: bytes
     sizes: dict[str, int] = field(default_factory=dict)
 
 
 def encode(annotations: Annotations, *, text: bool = False) -> Encoded:
-    """The header for a document; `text`: it is UTF-8 whatever it declares."""
+    """The header for a document; `text`: the document is UTF-8, whatever encoding it declares."""
     if not annotations:
         return Encoded(b"\x01\x01" if text else b"\x00")
     flags = _TEXT if text else 0
@@ -99,7 +99,7 @@ def _bits(mask: Mask | None) -> bytes:
 
 
 def _bits_beside(holding: Mask | None, failed: Mask | None) -> bytes:
-    """A bit for each aggregate that does not fail: whether it is known to match; none if all of them are."""
+    """A bit for each aggregate that does not fail: whether it is known to match; empty if all of them are."""
     if holding is None or failed is None:
         return _bits(holding)
     if np.count_nonzero(holding) + np.count_nonzero(failed) == len(failed):
@@ -125,7 +125,7 @@ def _bindings(bindings: tuple[Bound, ...]) -> bytes:
 
 
 def written(bound: Bound) -> bytes:
-    """A binding as bytes, with its length; those that are short are remembered."""
+    """A binding as bytes, with its length; short bindings are cached."""
     return (_written if is_short(bound.wildcards) else _written.__wrapped__)(bound)
 
 
@@ -141,9 +141,9 @@ def _written(bound: Bound) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A message taken apart: annotations, the document, whether it is text, bytes by kind of annotation.
+    """A decoded message: annotations, the document, whether it is text, bytes by kind of annotation.
 
-    `refused`: why the annotations could not be read, if they could not; the document is there all the same.
+    `refused`: the reason if the annotations could not be read; the document is available all the same.
     """
 
     annotations: Annotations
@@ -154,7 +154,7 @@ class Message:
 
 
 def decode(data: bytes) -> Message:
-    """Take a message apart; `MessageError` when it is not clear where its document begins."""
+    """Decode a message; `MessageError` if the start of its document is unclear."""
     header, document = split(data)
     if not header:
         return Message(NOTHING, document, text=False, sizes={})
@@ -169,24 +169,24 @@ def decode(data: bytes) -> Message:
 
 
 def decode_header(header: bytes, sizes: dict[str, int] | None = None) -> Annotations:
-    """The annotations of a header (without its length); `MessageError` when something is wrong with it."""
+    """The annotations of a header (without its length); `MessageError` if it is malformed."""
     reader = _HeaderReader(header)
     flags = reader.byte()
     if flags & ~_KNOWN or flags == 0:
-        raise MessageError(f"the header has flags {flags:#x}, which this Pathcast does not know")
+        raise MessageError(f"unknown flags {flags:#x} in the header; update Pathcast")
     annotations = _annotations(reader, flags, {} if sizes is None else sizes) if flags & ~_TEXT else NOTHING
     reader.close()
     return annotations
 
 
 def split(data: bytes) -> tuple[bytes, bytes]:
-    """The header, without its length, and the document; `MessageError` when the length is not that of a header."""
+    """The header, without its length, and the document; `MessageError` if the length is not that of a header."""
     reader = _HeaderReader(data)
     length = reader.number()
     if length > MOST_HEADER:
-        raise MessageError(f"the header has {length:,} bytes; at most {MOST_HEADER:,} are read")
+        raise MessageError(f"the header has {length:,} bytes; at most {MOST_HEADER:,} allowed")
     if length > len(data) - reader.at:
-        raise MessageError("the message is cut off within its header")
+        raise MessageError("the message is truncated within its header")
     return data[reader.at : reader.at + length], data[reader.at + length :]
 
 
@@ -218,7 +218,7 @@ def _annotations(reader: "_HeaderReader", flags: int, sizes: dict[str, int]) -> 
 
 
 class _HeaderReader:
-    """Reads a header, believing nothing."""
+    """Reads a header and checks all of it."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data
@@ -250,7 +250,7 @@ class _HeaderReader:
         raise MessageError(_WHY[LONG])
 
     def count(self) -> int:
-        """How many things follow: each takes a byte at least."""
+        """The number of items that follow; each takes at least a byte."""
         count = self.number()
         if count > len(self.data) - self.at:
             raise MessageError(_WHY[CUT])
@@ -260,7 +260,7 @@ class _HeaderReader:
     def _list(self, count: int) -> None:
         self.listed += count
         if self.listed > MOST_LISTED:
-            raise MessageError(f"the header lists {self.listed:,} things; at most {MOST_LISTED:,} are read")
+            raise MessageError(f"the header lists {self.listed:,} items; at most {MOST_LISTED:,} allowed")
 
     def bits(self) -> Mask:
         count, packed = self._packed()
@@ -270,19 +270,19 @@ class _HeaderReader:
         count = self.number()
         packed = np.frombuffer(self.take(count + 7 >> 3), dtype=np.uint8)
         if count & 7 and packed[-1] >> (count & 7):
-            raise MessageError("a bit string of the header has bits beyond its end")
+            raise MessageError("a bit string in the header has bits beyond its end")
         return count, packed
 
     def bits_beside(self, failed: Mask) -> Mask:
-        """As `bits`, for each aggregate that does not fail; where there are none, all of them hold."""
+        """As `bits`, for each aggregate that does not fail; if there are no bits, all of them hold."""
         count, packed = self._packed()
         if not count:
             return ~failed
         holding = np.empty(len(failed), dtype=np.bool_)
         if unpack_beside(packed, count, failed, holding) != count:
-            raise MessageError("the header tells of more or fewer aggregates that match than may")
+            raise MessageError("the header has more or fewer match bits than aggregates that can match")
         if np.count_nonzero(holding) == count:
-            raise MessageError("the header has bits where none are needed")
+            raise MessageError("the header has redundant match bits: all are set")
         return holding
 
     def last_places(self) -> LastPlaces:
@@ -298,7 +298,7 @@ class _HeaderReader:
         return tuple([self._bound(self.take(self.number())) for _ in range(self._some())])
 
     def _bound(self, written: bytes) -> Bound:
-        """A binding; those that are short are remembered."""
+        """A binding; short bindings are cached."""
         bound, listed = (_read if len(written) <= SHORT else _read.__wrapped__)(written)
         self._list(listed)
         return bound
@@ -313,16 +313,16 @@ class _HeaderReader:
         try:
             return self.take(self.number()).decode()
         except UnicodeDecodeError:
-            raise MessageError("a label of the header is no UTF-8") from None
+            raise MessageError("a label in the header is not UTF-8") from None
 
     def close(self) -> None:
         if self.at != len(self.data):
-            raise MessageError("the header has bytes left over")
+            raise MessageError("extra bytes after the end of the header")
 
 
 @lru_cache(MOST_REMEMBERED)
 def _read(written: bytes) -> tuple[Bound, int]:
-    """A binding from its bytes, and how many things it lists."""
+    """A binding from its bytes, and the number of items that it lists."""
     reader = _HeaderReader(written)
     aggregate, wildcards = reader.number(), []
     for _ in range(reader.count()):

@@ -1,14 +1,14 @@
-"""What a document's way through the overlay came to.
+"""The report of a document's way through the overlay.
 
-Times are seconds from the moment of publishing: measured processing plus modelled transmission (`processing_clock.py`,
-the transmission room). Processing consists of steps of these kinds:
+Times are seconds since publication: measured processing plus modelled transmission (`processing_clock.py`, the
+transmission package). Processing consists of steps of these kinds:
 
-    take        reading annotations, finding who is known to want the document and which entries need no matching
+    take        reading annotations, finding targets that are known to want the document and entries to skip
     read        bytes to element arrays
-    match       the engine's work, up to who wants the document
+    match       the engine's work, up to the targets that want the document
     make        annotations for a neighbour
     encode      their bytes
-    structure   structure annotations: taking them in, making them, passing them on
+    structure   structure annotations: decoding, making and relaying them
 """
 
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ Spent = dict[Step, float]
 
 
 class Delivery(NamedTuple):
-    """A document at a subscriber, at the router where it subscribed."""
+    """The delivery of a document to a subscriber, at the router where it subscribed."""
 
     subscriber: str
     router: str
@@ -30,13 +30,13 @@ class Delivery(NamedTuple):
 
 @dataclass(slots=True)
 class RouterReport:
-    """What one router did with the document.
+    """The work of one router on the document.
 
-    `received` and `sent` are bytes with annotations; `annotations` the bytes of each kind that came, by letter (`+s`,
-    `+d`, `-s`, `-d`, `+t`, and `header` for what frames them). `skipped` counts entries of the routing table that were
-    not matched, by the kind of annotation that spared them, of `wanted` in all. `forwarding` is what the router did:
-    `ES`, `L`, or `annotations` when it never looked at the document. `spent` are the seconds of each kind of step in
-    all, `moments` those spent by the time of each delivery and of each copy in `forwarded`.
+    `received` and `sent` are bytes with annotations; `annotations` the incoming bytes of each kind, by letter (`+s`,
+    `+d`, `-s`, `-d`, `+t`, and `header` for the framing). `skipped` counts entries of the routing table that were not
+    matched, by the kind of annotation that ruled them out, of `wanted` in total. `forwarding` is what the router did:
+    `ES`, `L`, or `annotations` if it did not read the document. `spent` has the total seconds of each kind of step,
+    `moments` those at the time of each delivery and of each copy in `forwarded`.
     """
 
     arrived: float
@@ -61,7 +61,7 @@ class RouterReport:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Who got the document and when; what each router did, in the order in which the document reached them."""
+    """The deliveries with their times, and the reports of the routers, in the order in which they got the document."""
 
     policy: str
     engine: str
@@ -70,26 +70,26 @@ class Report:
 
     @property
     def response_time(self) -> float:
-        """The mean time from publishing to a delivery (§6.1); 0 when nobody got the document."""
+        """The mean time from publication to delivery (§6.1); 0 without deliveries."""
         return sum(each.time for each in self.deliveries) / len(self.deliveries) if self.deliveries else 0.0
 
     @property
     def last_time(self) -> float:
-        """When the last subscriber had the document."""
+        """The time of the last delivery."""
         return max((each.time for each in self.deliveries), default=0.0)
 
     @property
     def processing(self) -> float:
-        """The processing of all routers together."""
+        """The total processing time of all routers."""
         return sum(each.processing for each in self.per_router.values())
 
     @property
     def throughput(self) -> float:
-        """Documents like this one a second that the slowest router can take (§6.2)."""
+        """Documents like this one per second that the slowest router can process (§6.2)."""
         slowest = max((each.processing for each in self.per_router.values()), default=0.0)
         return 1.0 / slowest if slowest else float("inf")
 
     @property
     def bytes(self) -> int:
-        """What all links carried together."""
+        """The bytes on all links together."""
         return sum(each.sent for each in self.per_router.values())

@@ -1,12 +1,12 @@
-"""Documents cut short: what a router has read of one when it forwards it early.
+"""Truncated documents: the part that a router has read when it forwards a document early.
 
     <a><b>x</b><c><d/></c></a>   after 3 start tags:   <a><b>x</b><c></c></a>
 
-The cut is just before the next start tag; elements that are open there are closed. The result is well-formed, has the
-same namespaces and is read as the whole would be, up to there.
+The cut is just before the next start tag; open elements are closed there. The result is well-formed, has the same
+namespaces and is read as the whole document would be, up to the cut.
 
-Cost: the depth of the document. A document that its own encoding cannot spell again is not cut: the whole document
-stands for its part.
+Cost: the depth of the document. A document that cannot be encoded again in its own encoding is not cut: the whole
+document is used.
 """
 
 import re

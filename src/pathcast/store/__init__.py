@@ -1,4 +1,4 @@
-"""Store: compiled indexes on disk, as memory-mapped arrays under a checked manifest."""
+"""Store: compiled indexes on disk, as memory-mapped arrays with a checked manifest."""
 
 import lazy_loader
 

@@ -1,4 +1,4 @@
-"""Growth: an array with more room, which begins with what it had."""
+"""Array growth: a longer copy of an array."""
 
 import numpy as np
 
@@ -6,13 +6,13 @@ from pathcast.kernels import AnyArray
 
 
 def grown(array: AnyArray, size: int, fill: int = 0) -> AnyArray:
-    """A copy of length `size`, with `fill` in the places that are new.
+    """A copy of length `size`, with `fill` in the new places.
 
     >>> import numpy as np
     >>> pathcast.store.grown(np.array([1, 2]), 4, -1).tolist()
     [1, 2, -1, -1]
     """
-    # The memory of zeros is not touched before something is written there.
+    # The operating system allocates the pages of `zeros` only when they are written.
     larger = np.zeros((size, *array.shape[1:]), dtype=array.dtype)
     larger[: len(array)] = array
     if fill:

@@ -1,4 +1,4 @@
-"""Writing to folders that several processes share: one writer at a time, and what is written stays written."""
+"""Writing to folders that several processes share: one writer at a time, and durable writes."""
 
 import fcntl
 import os
@@ -9,14 +9,14 @@ from pathlib import Path
 
 @contextmanager
 def sole_writer(folder: Path) -> Iterator[None]:
-    """Wait until no other writer is at work in the folder; the lock goes with the process that holds it."""
+    """Wait until no other writer holds the folder's lock; the lock is released when its process ends."""
     with (folder / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
 
 def flush(path: Path) -> None:
-    """Wait until a file, or the names in a folder, are on disk."""
+    """Wait until a file, or the entries of a folder, are on disk."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)

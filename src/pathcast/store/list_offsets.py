@@ -7,7 +7,7 @@ from pathcast.kernels import Int64s
 
 
 def offsets_of(lengths: npt.ArrayLike) -> Int64s:
-    """Where lists of these lengths begin and the last one ends.
+    """The offsets where lists of these lengths begin, and where the last one ends.
 
     >>> pathcast.store.offsets_of([2, 0, 3]).tolist()
     [0, 2, 2, 5]

@@ -1,15 +1,15 @@
-"""MessagePack of a declared type: values as bytes, whose reader checks every value and runs no code.
+"""MessagePack of a declared type: values as bytes; the reader checks every value and runs no code.
 
     bytes     C1 (no MessagePack value begins with it), the version of the format, one MessagePack value
 
 A `MessagePack` object writes and reads values of one type, made of numbers, text, bytes, dates, None, tuples, lists and
-`msgspec` structs. The reader knows the type in advance, so a tuple comes back as a tuple and a date as a date; nesting
-is as deep as the type; a length beyond the last byte is an error before anything is allocated. Types have no maps,
-because MessagePack permits a key twice.
+`msgspec` structs. The reader knows the type in advance, so a tuple is read as a tuple and a date as a date; the nesting
+depth is that of the type; a length beyond the last byte is an error before anything is allocated. Types have no maps,
+because MessagePack permits duplicate keys.
 
 Invariant: `read(write(value)) == value`, with the same types; the `fold` of a datetime is lost. All other bytes raise
-`SnapshotError` or are some value of the type. The caller writes values of the type; the writer does not check them.
-Cost: 0.3 µs per call and some 20 ns per value; the memory of a reader is at most some 100 times the bytes.
+`SnapshotError` or decode to a value of the type. The caller must write values of the type; the writer does not check.
+Cost: 0.3 µs per call and about 20 ns per value; a reader needs at most about 100 times the bytes in memory.
 """
 
 from typing import Any, Final, Generic, TypeVar
@@ -33,7 +33,7 @@ class MessagePack(Generic[T]):
     """Writes and reads values of one type."""
 
     def __init__(self, kind: Any, what: str, advice: str) -> None:
-        """`what` names the values in errors; `advice` says what to do with bytes of another version."""
+        """`what` names the values in errors; `advice` is the remedy for bytes of an older version."""
         self._decode = msgpack.Decoder(kind).decode
         self._what = what
         self._advice = advice
@@ -43,7 +43,7 @@ class MessagePack(Generic[T]):
         return _HEAD + _encode(value)
 
     def read(self, data: bytes) -> T:
-        """The value that `write` was given; `SnapshotError` for other bytes."""
+        """The value whose bytes `write` returned; `SnapshotError` for other bytes."""
         if data[:2] != _HEAD:
             raise SnapshotError(self._foreign(data))
         try:
@@ -53,7 +53,7 @@ class MessagePack(Generic[T]):
         return found
 
     def damaged(self, reason: str) -> SnapshotError:
-        """The error for bytes that are no value of the type, or whose value makes no sense."""
+        """The error for bytes that do not decode to a value of the type, or whose value is inconsistent."""
         return SnapshotError(f"cannot read {self._what}: {reason}")
 
     def _foreign(self, data: bytes) -> str:

@@ -1,18 +1,18 @@
-"""Snapshots: named arrays and a little text on disk, memory-mapped back, replaced in one step.
+"""Snapshots: named arrays and some JSON on disk, opened memory-mapped, replaced atomically.
 
-    index/manifest.json            format, version, the folder of the arrays, and of each its dtype, shape and checksum
+    index/manifest.json            format, version, the folder of the arrays, and the dtype, shape and checksum of each
     index/data-4f1c…/ids.bin       one file per array: its bytes and nothing else
 
-A writer fills a fresh folder, flushes it, and only then replaces the manifest by a rename: a reader sees the old
-snapshot or the new one, never a mixture, and a crash leaves at most a folder that the next writer removes. Writers
-take turns by a lock on `.lock`. Readers map the files, so that all processes of a machine share one copy; pages that
-a replaced snapshot still holds live on until the last reader lets go.
+A writer fills a new folder, flushes it, and only then replaces the manifest by a rename: a reader sees the old
+snapshot or the new one, never a mixture, and a crash leaves at most a folder that the next writer removes. A lock on
+`.lock` serializes writers. Readers map the files, so all processes of a machine share one copy; the pages of a
+replaced snapshot remain until the last reader closes them.
 
-Invariant: every byte of a snapshot is covered. The manifest is the exact text that a writer makes of its content and
-ends with a checksum of the rest. Array files have no header: dtype and shape stand in the manifest, the file's size is
-always compared with them, and the content with its checksum unless `verify=False`. Whatever a folder holds, reading it
-raises `SnapshotError` and nothing else; whoever builds something from facts and arrays does so in `reading_snapshot`.
-Cost: opening takes some 30 µs per array, and 0.3 ms per MB for the checksums.
+Invariant: every byte of a snapshot is covered. The manifest is in canonical form and ends with a checksum of the rest.
+Array files have no header: dtype and shape are in the manifest, the file's size is always checked against them, and
+the content against its checksum unless `verify=False`. Reading a folder, whatever it holds, raises no exception other
+than `SnapshotError`; code that builds something from facts and arrays runs in `reading_snapshot`.
+Cost: opening takes about 30 µs per array, and 0.3 ms per MB for the checksums.
 """
 
 import hashlib
@@ -45,7 +45,7 @@ _MANIFEST_BYTES = 64 << 20
 _DTYPES = {
     name: np.dtype(name) for name in ("|b1", "|i1", "|u1", "<i2", "<u2", "<i4", "<u4", "<i8", "<u8", "<f4", "<f8")
 }
-_DIMENSIONS = 64  # as many as numpy allows
+_DIMENSIONS = 64  # NumPy's limit
 _FIELDS = {"dtype", "shape", "crc32"}
 _PIECE = 1 << 24
 _FLUSHES = 16
@@ -54,7 +54,7 @@ _NAME = re.compile(r"[^/\\\0]+")
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """What a folder holds: `kind` tells what it is a snapshot of, `facts` is JSON, `arrays` are read-only maps."""
+    """The content of a folder: `kind` names the type of its content, `facts` is JSON, `arrays` are mapped read-only."""
 
     kind: str
     facts: dict[str, Any]
@@ -65,7 +65,7 @@ class Snapshot:
 def write_snapshot(
     directory: str | os.PathLike[str], kind: str, facts: Mapping[str, Any], arrays: Mapping[str, AnyArray]
 ) -> str:
-    """Write a snapshot, replacing the one that the folder holds; return its generation.
+    """Write a snapshot, replacing any snapshot in the folder; return its generation.
 
     >>> import numpy as np
     >>> from tempfile import mkdtemp
@@ -85,7 +85,7 @@ def write_snapshot(
     except Exception as error:
         shutil.rmtree(fresh, ignore_errors=True)
         if isinstance(error, OSError):
-            raise SnapshotError(f"cannot write the snapshot {folder}: {error.strerror or error}") from error
+            raise SnapshotError(f"cannot write snapshot {folder}: {error.strerror or error}") from error
         raise
     return generation
 
@@ -98,7 +98,7 @@ def _write(folder: Path, fresh: Path, manifest: dict[str, Any], arrays: Mapping[
     text = _text({"format": FORMAT, "version": VERSION, **manifest, "arrays": described})
     if len(text) > _MANIFEST_BYTES:
         raise SnapshotError(f"the manifest has {len(text):,} bytes; at most {_MANIFEST_BYTES:,} allowed")
-    # Many at a time: a file system does together what it is asked for at once, in a tenth of the time.
+    # Flush in parallel: the file system combines concurrent requests, which takes a tenth of the time.
     with ThreadPoolExecutor(_FLUSHES) as pool:
         list(pool.map(flush, [fresh / (name + _ENDING) for name in arrays]))
     flush(fresh)
@@ -109,7 +109,7 @@ def _write(folder: Path, fresh: Path, manifest: dict[str, Any], arrays: Mapping[
 
 
 def open_snapshot(directory: str | os.PathLike[str], kind: str, *, verify: bool = True) -> Snapshot:
-    """Open the snapshot that a folder holds."""
+    """Open the snapshot in a folder."""
     folder = Path(directory)
     while True:
         manifest = read_manifest(folder)
@@ -119,7 +119,7 @@ def open_snapshot(directory: str | os.PathLike[str], kind: str, *, verify: bool 
         try:
             arrays = _open_arrays(folder / (_DATA + generation), manifest["arrays"], verify)
         except SnapshotError:
-            # A writer may have replaced the snapshot since the manifest was read: then there is a newer one to open.
+            # A writer may have replaced the snapshot since the manifest was read: then open the newer one.
             if read_manifest(folder)["generation"] == generation:
                 raise
         else:
@@ -128,9 +128,9 @@ def open_snapshot(directory: str | os.PathLike[str], kind: str, *, verify: bool 
 
 @contextmanager
 def reading_snapshot(directory: str | os.PathLike[str]) -> Iterator[None]:
-    """While the block builds something from a snapshot's facts and arrays, every error is one of the snapshot.
+    """Convert every error to a `SnapshotError` while the block builds something from a snapshot's facts and arrays.
 
-    The only place where such errors are translated: a builder need not foresee how content that nobody wrote fails.
+    This is the only place that converts such errors: a builder need not anticipate how damaged content fails.
     """
     try:
         yield
@@ -138,7 +138,7 @@ def reading_snapshot(directory: str | os.PathLike[str]) -> Iterator[None]:
         raise
     except Exception as error:
         reason = error.reason if isinstance(error, PathcastError) else f"{type(error).__name__}: {error}"
-        raise SnapshotError(f"the snapshot {directory} is damaged: {reason}; write it again") from error
+        raise SnapshotError(f"snapshot {directory} is damaged: {reason}; write it again") from error
 
 
 def read_manifest(directory: str | os.PathLike[str]) -> dict[str, Any]:
@@ -149,18 +149,18 @@ def read_manifest(directory: str | os.PathLike[str]) -> dict[str, Any]:
         manifest = json.loads(text.decode())
         whole = isinstance(manifest, dict) and text == _text(manifest)
     except (ValueError, RecursionError):
-        raise SnapshotError(f"the snapshot {folder} is damaged: manifest.json is not JSON; write it again") from None
+        raise SnapshotError(f"snapshot {folder} is damaged: manifest.json is not JSON; write it again") from None
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise SnapshotError(f"{folder} is not a Pathcast snapshot")
     version = manifest.get("version")
     if version != VERSION:
         newer = type(version) is int and version > VERSION
         advice = "update Pathcast" if newer else "write it again with this Pathcast"
-        raise SnapshotError(f"the snapshot {folder} has version {version!r}, this Pathcast reads {VERSION}; {advice}")
+        raise SnapshotError(f"snapshot {folder} has version {version!r}, this Pathcast reads {VERSION}; {advice}")
     if not whole:
-        raise SnapshotError(f"the snapshot {folder} is damaged: manifest.json was changed; write it again")
+        raise SnapshotError(f"snapshot {folder} is damaged: manifest.json was changed; write it again")
     if not _is_complete(manifest):
-        raise SnapshotError(f"the snapshot {folder} is damaged: manifest.json is incomplete; write it again")
+        raise SnapshotError(f"snapshot {folder} is damaged: manifest.json is incomplete; write it again")
     return manifest
 
 
@@ -173,15 +173,15 @@ def _manifest_bytes(folder: Path) -> bytes:
         raise SnapshotError(f"{folder} is not a snapshot: {what}") from None
     except NotADirectoryError:
         raise SnapshotError(f"{folder} is a file; a snapshot is a folder") from None
-    except (OSError, ValueError) as error:  # a path may hold what no file system takes
-        raise SnapshotError(f"cannot read the snapshot {folder}: {error}") from None
+    except (OSError, ValueError) as error:  # a path may be invalid, such as one with a null character
+        raise SnapshotError(f"cannot read snapshot {folder}: {error}") from None
     if len(text) > _MANIFEST_BYTES:
-        raise SnapshotError(f"cannot read the snapshot {folder}: manifest.json exceeds {_MANIFEST_BYTES:,} bytes")
+        raise SnapshotError(f"cannot read snapshot {folder}: manifest.json exceeds {_MANIFEST_BYTES:,} bytes")
     return text
 
 
 def _is_complete(manifest: Mapping[str, Any]) -> bool:
-    """Whether a manifest has all that is read from it; names in it stand for files of the folder, and for no others."""
+    """Whether a manifest has all required fields, and names only files of the folder."""
     kind, generation, facts, arrays = (manifest.get(name) for name in ("kind", "generation", "facts", "arrays"))
     return (
         isinstance(kind, str)
@@ -194,7 +194,7 @@ def _is_complete(manifest: Mapping[str, Any]) -> bool:
 
 
 def _is_described(facts: Any) -> bool:
-    """Whether an array's dtype, shape and checksum are given."""
+    """Whether dtype, shape and checksum of an array are given."""
     return (
         isinstance(facts, dict)
         and facts.keys() == _FIELDS
@@ -208,20 +208,20 @@ def _is_described(facts: Any) -> bool:
 
 
 def _refuse_strangers(folder: Path) -> None:
-    """A folder with other things in it is never written to: it may be there by mistake."""
+    """Reject a folder that holds other files: the user may have given it by mistake."""
     if folder.exists() and not folder.is_dir():
         raise SnapshotError(f"{folder} is a file; a snapshot is a folder")
     if folder.is_dir() and not (folder / MANIFEST).exists():
-        # A manifest may have come meanwhile, from another writer.
+        # Another writer may have written a manifest in the meantime.
         strangers = [entry.name for entry in folder.iterdir() if not entry.name.startswith((_DATA, ".", MANIFEST))]
         if strangers:
-            raise SnapshotError(f"{folder} holds other files ({strangers[0]}, …); give an empty or new folder")
+            raise SnapshotError(f"{folder} contains other files ({strangers[0]}, …); use an empty or new folder")
 
 
 def _write_array(path: Path, array: AnyArray) -> dict[str, Any]:
     array = np.ascontiguousarray(array)
     if array.dtype.str not in _DTYPES:
-        raise TypeError(f"array {path.stem!r} has dtype {array.dtype}; a snapshot holds numbers and booleans")
+        raise TypeError(f"array {path.stem!r} has dtype {array.dtype}; use numbers or booleans")
     with open(path, "wb") as file:
         file.write(_bytes_of(array))
     return {"dtype": array.dtype.str, "shape": list(array.shape), "crc32": _crc32(array)}
@@ -237,7 +237,7 @@ def _open_array(path: Path, facts: Mapping[str, Any], verify: bool) -> AnyArray:
     try:
         with _opened(path) as file:
             if os.fstat(file.fileno()).st_size != math.prod(shape) * dtype.itemsize:
-                raise SnapshotError(f"the snapshot is damaged: {path} has another size than written; write it again")
+                raise SnapshotError(f"the snapshot is damaged: {path} has the wrong size; write it again")
             if 0 in shape:  # an empty file can't be mapped
                 array = np.empty(shape, dtype)
                 array.flags.writeable = False
@@ -247,13 +247,13 @@ def _open_array(path: Path, facts: Mapping[str, Any], verify: bool) -> AnyArray:
     except (OSError, ValueError, OverflowError) as error:
         raise SnapshotError(f"the snapshot is damaged: {path} cannot be read ({error}); write it again") from None
     if changed:
-        raise SnapshotError(f"the snapshot is damaged: {path} has other content than written; write it again")
+        raise SnapshotError(f"the snapshot is damaged: {path} does not match its checksum; write it again")
     return array
 
 
 @contextmanager
 def _opened(path: Path) -> Iterator[IO[bytes]]:
-    """A file, open for reading; `OSError` for a pipe or a device, which could keep the reader waiting for ever."""
+    """A file, open for reading; `OSError` for a pipe or a device, which could block the reader forever."""
     with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise OSError(f"{path.name} is not a regular file")
@@ -273,7 +273,7 @@ def _crc32(array: AnyArray) -> int:
 
 
 def _text(manifest: Mapping[str, Any]) -> bytes:
-    """The one text of a manifest: a line per field, the last a checksum of those before; any given one is ignored."""
+    """The canonical text of a manifest: a line per field, then a checksum of the lines; a given checksum is ignored."""
     lines = [
         f" {json.dumps(name)}: {json.dumps(value, ensure_ascii=False)}"
         for name, value in manifest.items()

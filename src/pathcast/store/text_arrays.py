@@ -1,6 +1,6 @@
-"""Texts in arrays: a list of strings as UTF-8 bytes and offsets, the way a snapshot holds it.
+"""Text arrays: a list of strings as UTF-8 bytes and offsets, as a snapshot stores it.
 
-`Texts` reads them where they lie: opening a million costs nothing, looking at one decodes one.
+`Texts` decodes on access: opening a million strings costs nothing, and reading one decodes only that one.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -23,22 +23,22 @@ def pack(texts: Iterable[str]) -> tuple[UInt8s, Int64s]:
 
 
 def check_pieces(data: UInt8s, offsets: Int64s, count: int, what: str) -> None:
-    """Refuse what are not the bytes and offsets of so many texts, with a `SnapshotError` that names them."""
+    """Raise `SnapshotError` unless these are the bytes and offsets of `count` texts; `what` names the texts."""
     if data.dtype != np.uint8 or data.ndim != 1 or offsets.dtype != np.int64 or offsets.shape != (count + 1,):
-        raise SnapshotError(f"{what} are not {count:,} pieces of bytes")
+        raise SnapshotError(f"{what} must be {count:,} byte strings with {count + 1:,} offsets")
     if offsets[0] != 0 or offsets[-1] != len(data) or bool((offsets[1:] < offsets[:-1]).any()):
-        raise SnapshotError(f"{what} have pieces that lie outside of their bytes")
+        raise SnapshotError(f"{what} have offsets outside their bytes")
 
 
 def _decoded(data: bytes) -> str:
     try:
         return data.decode()
     except UnicodeDecodeError:
-        raise SnapshotError("the snapshot is damaged: a text in it is not UTF-8; write it anew") from None
+        raise SnapshotError("the snapshot is damaged: a text in it is not UTF-8; write it again") from None
 
 
 class Texts(Sequence[str]):
-    """A growing list of strings whose first part may lie in a snapshot."""
+    """A list of strings that can grow; its first part may be in a snapshot."""
 
     def __init__(self, data: UInt8s | None = None, offsets: Int64s | None = None) -> None:
         self._data = np.empty(0, dtype=np.uint8) if data is None else data
@@ -59,7 +59,7 @@ class Texts(Sequence[str]):
         if isinstance(index, slice):
             return [self[place] for place in range(*index.indices(len(self)))]
         if not -len(self) <= index < len(self):
-            raise IndexError(f"text {index} of {len(self)}")
+            raise IndexError(f"text index {index} is out of range for {len(self)} texts")
         index %= len(self)
         if index >= self._packed:
             return self._added[index - self._packed]
@@ -73,7 +73,7 @@ class Texts(Sequence[str]):
         yield from self._added
 
     def lies_as(self, other: "Texts") -> bool:
-        """Whether both are the same part of the same bytes, so that their texts need not be compared."""
+        """Whether both refer to the same part of the same bytes, so that their texts need not be compared."""
         here, there = self._offsets, other._offsets
         return (
             self._data is other._data
@@ -85,5 +85,5 @@ class Texts(Sequence[str]):
         )
 
     def append(self, text: str) -> None:
-        """Add one at the end."""
+        """Append a text."""
         self._added.append(text)

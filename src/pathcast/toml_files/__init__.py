@@ -1,4 +1,4 @@
-"""TOML files that users write: keys declared once, checked with all mistakes and their lines, documented from them."""
+"""TOML files that users write: keys are declared once; checks (all mistakes, with lines) and documentation follow."""
 
 import lazy_loader
 

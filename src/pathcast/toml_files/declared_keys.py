@@ -1,12 +1,12 @@
-"""Declared keys: a file is a dataclass, and each of its fields a key with its kind, its meaning and its default.
+"""Declared keys: a file is a dataclass; each field is a key with its kind, meaning and default.
 
     @dataclass(frozen=True, kw_only=True)
     class Stream:
         checkpoint: str = key(PATH, "The folder where the stream notes how far it is.")
         trigger: str = key(TRIGGER, "When it takes its next micro-batch.", "available-now")
 
-From this one declaration come the check of a file (`toml_reader.py`), the values that hold without a key, and the table
-of keys in the documentation (`reference`). A key without a default is required.
+The declaration defines the checks of a file (`toml_reader.py`), the defaults of missing keys, and the table of keys
+in the documentation (`reference`). A key without a default is required.
 """
 
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ _DECLARED = "declared"
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A value of some kind. `without`: what the reference says holds without it."""
+    """A key and the kind of its value. `without`: the default as the reference shows it."""
 
     kind: Kind
     meaning: str
@@ -30,7 +30,7 @@ class Key:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A table with keys of its own: one, a list of them (`[[link]]`), or one for each name (`[rows.TABLE]`)."""
+    """A table with its own keys: one table, a list of tables (`[[link]]`), or a table per name (`[rows.TABLE]`)."""
 
     of: type
     meaning: str
@@ -40,7 +40,7 @@ class Section:
 
 
 def key(kind: Kind, meaning: str, default: Any = MISSING, *, without: str | None = None) -> Any:
-    """A key of a section. `without` says in the reference what `default` means, if its value does not."""
+    """A key of a section. `without` replaces `default` in the reference, where the value alone is not clear."""
     required = default is MISSING
     shown = "an error" if required else _shown(default) if without is None else without
     declared = {_DECLARED: Key(kind, meaning, required, shown)}
@@ -50,8 +50,8 @@ def key(kind: Kind, meaning: str, default: Any = MISSING, *, without: str | None
 
 
 def section(of: type, meaning: str, *, required: bool = False, filled: bool = False) -> Any:
-    """A section. Where it is missing, that is an error if it is `required`; if it is `filled`, all its keys have their
-    defaults; otherwise it is None.
+    """A section. If it is missing and `required`, that is an error; if `filled`, all its keys have their defaults;
+    otherwise the section is None.
     """
     declared = {_DECLARED: Section(of, meaning, required)}
     if filled:
@@ -60,12 +60,12 @@ def section(of: type, meaning: str, *, required: bool = False, filled: bool = Fa
 
 
 def sections(of: type, meaning: str) -> Any:
-    """A section that may stand there any number of times: a tuple of them."""
+    """A section that may occur any number of times; read as a tuple."""
     return field(default=(), metadata={_DECLARED: Section(of, meaning, repeated=True)})
 
 
 def named_sections(of: type, meaning: str, name: str) -> Any:
-    """A section for each of some things, which `name` calls: a mapping from its own name."""
+    """A section per name, read as a mapping; the reference shows the name as `name`."""
     return field(default_factory=dict, metadata={_DECLARED: Section(of, meaning, named=name)})
 
 

@@ -1,9 +1,9 @@
-"""In which line of a TOML file each key stands: `tomllib` reads values and keeps no places.
+"""Line numbers of the keys of a TOML file: `tomllib` reads values and does not report positions.
 
-Only what is needed to find keys is read: comments, strings (so that nothing in them is taken for a key), brackets (so
-that a list or inline table may span lines), table headings and keys. The text is valid TOML, `tomllib` saw to that.
+The scanner recognises only comments, strings (nothing inside them is a key), brackets (a list or inline table may span
+lines), table headings and keys. The text must be valid TOML; `tomllib` has checked it.
 
-Not done: keys inside inline tables; they have the line of the key that holds the table.
+Not done: keys inside inline tables; they get the line of the key that holds the table.
 """
 
 import re
@@ -14,16 +14,16 @@ _PART = r"""(?:[A-Za-z0-9_-]+|"(?:[^"\\]|\\.)*"|'[^']*')"""
 _NAME = rf"{_PART}(?:\s*\.\s*{_PART})*"
 _HEADING = re.compile(rf"\s*(\[\[?)\s*({_NAME})\s*\]\]?")
 _KEY = re.compile(rf"\s*({_NAME})\s*=")
-# What may hold a bracket, a quote or a line's end that means nothing, and the brackets that do mean something.
+# Comments and strings, whose brackets, quotes and line ends have no meaning; and brackets outside them.
 _PIECE = re.compile(
     r'"""(?:[^\\]|\\.)*?"""|\'\'\'.*?\'\'\'|"(?:[^"\\\n]|\\.)*"|\'[^\'\n]*\'|#[^\n]*|[\[{]|[\]}]|\n', re.DOTALL
 )
 
 
 def key_lines(text: str) -> dict[tuple[str, ...], int]:
-    """Key → line, from 1; a key is the parts of its full name. A table has the line of its heading.
+    """Key → line, from 1; a key is a tuple of the parts of its full name. A table has the line of its heading.
 
-    The tables of a list (`[[link]]`) have their place in it as a part: `link`, `0`, `between`.
+    For tables of a list (`[[link]]`), the index is a part: `link`, `0`, `between`.
     """
     lines: dict[tuple[str, ...], int] = {}
     table: tuple[str, ...] = ()
@@ -44,14 +44,14 @@ def key_lines(text: str) -> dict[tuple[str, ...], int]:
 
 
 def line_of(lines: dict[tuple[str, ...], int], name: tuple[str, ...]) -> int | None:
-    """The line of a key, or of the nearest table that would hold it; none for the file as a whole."""
+    """The line of a key, or of the nearest enclosing table; None for the file as a whole."""
     while name and name not in lines:
         name = name[:-1]
     return lines.get(name)
 
 
 def _statements(text: str) -> Iterator[tuple[int, str]]:
-    """Headings and assignments, each with the line on which it begins."""
+    """Headings and assignments, each with its first line."""
     begin, first, number, depth = 0, 1, 1, 0
     text += "\n"
     for piece in _PIECE.finditer(text):

@@ -1,7 +1,7 @@
-"""Reading a TOML file by its declaration: the values, or everything that is wrong with it, each with line and key.
+"""Read a TOML file by its declaration: return the values, or all problems, each with line and key.
 
-Checked here is what one key can tell by itself. Whoever reads the file checks which keys go together (`wrong` notes
-what does not), and then raises an error of its own with all problems.
+This module checks each key by itself. The caller checks combinations of keys (`wrong` records a problem), and then
+raises its own error with all problems.
 """
 
 import difflib
@@ -23,7 +23,7 @@ _INDEX = re.compile(r"\[(\d+)\]")
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing that is wrong: where, and what."""
+    """One problem: its line, its key and the reason."""
 
     line: int | None
     key: str
@@ -31,7 +31,7 @@ class Problem:
 
 
 class TomlFile:
-    """A file that is read by a declaration; `problems` has what is wrong with it, in the order of lines."""
+    """A file that is read by a declaration; `problems` lists what is wrong with it, in order of lines."""
 
     def __init__(self, file: str | os.PathLike[str]) -> None:
         self.path = Path(file)
@@ -41,7 +41,7 @@ class TomlFile:
         try:
             text = self.path.read_bytes().decode("utf-8-sig")
         except OSError as error:
-            self._problems.append(Problem(None, "", f"can't be read: {error.strerror}"))
+            self._problems.append(Problem(None, "", f"cannot be read: {error.strerror}"))
         except UnicodeDecodeError:
             self._problems.append(Problem(None, "", "is not UTF-8"))
         except ValueError:  # a NUL character, or a character that the file system's encoding lacks
@@ -74,12 +74,12 @@ class TomlFile:
         )
 
     def wrong(self, name: str, reason: str) -> None:
-        """Note what is wrong with a key."""
+        """Record a problem with a key."""
         parts = tuple(_INDEX.sub(r".\1", name).split("."))
         self._problems.append(Problem(line_of(self._lines, parts), name, reason))
 
     def has(self, name: str) -> bool:
-        """Whether a key or section stands in the file."""
+        """Whether the file has a key or section."""
         table: Any = self._given
         for part in name.split("."):
             if not isinstance(table, Mapping) or part not in table:
@@ -88,7 +88,7 @@ class TomlFile:
         return True
 
     def read(self, of: type[T]) -> T | None:
-        """The values of a file; None when there are problems."""
+        """The values of a file; None if there are problems."""
         if self._problems:
             return None
         return self._read(of, self._given, "", of)
@@ -115,16 +115,16 @@ class TomlFile:
     def _section(self, of: Section, value: Any, name: str, whole: type) -> Any:
         if of.repeated:
             if not isinstance(value, list) or not all(isinstance(one, dict) for one in value):
-                self.wrong(name, f"is a list of sections: write [[{name}]]")
+                self.wrong(name, f"must be a list of sections; write [[{name}]]")
                 return ()
             return tuple(self._read(of.of, one, f"{name}[{at}].", whole) for at, one in enumerate(value))
         if of.named:
             if not isinstance(value, dict) or not all(isinstance(one, dict) for one in value.values()):
-                self.wrong(name, f"holds sections: write [{name}.{of.named}]")
+                self.wrong(name, f"must contain sections; write [{name}.{of.named}]")
                 return {}
             return {inner: self._read(of.of, one, f"{name}.{inner}.", whole) for inner, one in value.items()}
         if not isinstance(value, dict):
-            self.wrong(name, f"is a section: write [{name}]")
+            self.wrong(name, f"must be a section; write [{name}]")
             return None
         return self._read(of.of, value, f"{name}.", whole)
 
@@ -148,7 +148,7 @@ def _unknown(name: str, known: Iterable[str], everywhere: list[str], *, top: boo
     near = difflib.get_close_matches(name, known, n=2, cutoff=0.6)
     elsewhere = [full for full in everywhere if full.rpartition(".")[2] == name and (not top or "." in full)]
     if near:
-        return f"there is no such key; did you mean {' or '.join(near)}?"
+        return f"unknown key; did you mean {' or '.join(near)}?"
     if elsewhere:
-        return f"there is no such key here; there is {' and '.join(elsewhere)}"
-    return f"there is no such key; there are: {', '.join(known)}"
+        return f"unknown key in this section; did you mean {' or '.join(elsewhere)}?"
+    return f"unknown key; use one of {', '.join(known)}"

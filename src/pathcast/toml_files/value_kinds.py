@@ -1,7 +1,7 @@
-"""Kinds of values: how each is read from TOML, and what should stand there instead of a wrong one.
+"""Kinds of values: how each kind is read from TOML, and the error for a value of another kind.
 
-A reader gets the value and the folder of the file, from which relative paths are taken. A value that is not right
-raises `RefusedValueError` with a sentence to follow the key's name.
+A reader gets the value and the folder of the file, which relative paths start from. An invalid value raises
+`RefusedValueError`; its text completes a sentence that begins with the key's name.
 """
 
 import difflib
@@ -14,22 +14,22 @@ _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
 
 
 class Kind(NamedTuple):
-    """What may stand behind a key: `wanted` completes "must be …", and is what the reference shows."""
+    """The kind of a key's value: `wanted` completes "must be …", and is shown in the reference."""
 
     wanted: str
     read: Callable[[Any, Path], Any]
 
     def refused(self, value: Any, hint: str = "") -> "RefusedValueError":
         """The error for a value that is not of this kind."""
-        return RefusedValueError(f"must be {self.wanted}, not {as_written(value)}{hint}")
+        return RefusedValueError(f"must be {self.wanted}, got {as_written(value)}{hint}")
 
 
 class RefusedValueError(Exception):
-    """A value that can't stand where it stands."""
+    """A value is invalid for its key."""
 
 
 def is_address(path: str) -> bool:
-    """Whether a path is an address rather than a place on this machine's disks.
+    """Whether a path is an address (such as s3a://…) rather than a local path.
 
     >>> pathcast.toml_files.is_address("s3a://bucket/news"), pathcast.toml_files.is_address("news")
     (True, False)
@@ -38,13 +38,13 @@ def is_address(path: str) -> bool:
 
 
 def as_written(value: Any) -> str:
-    """A value as it stands in TOML, cut short."""
+    """A value as TOML writes it, shortened."""
     text = f'"{value}"' if isinstance(value, str) else str(value).lower() if isinstance(value, bool) else str(value)
     return text if len(text) <= 60 else text[:60] + "…"
 
 
 def suggestion(value: Any, choices: Iterable[str]) -> str:
-    """What may be meant instead, as the end of a sentence."""
+    """The nearest valid choice, as the end of a sentence; empty if none is near."""
     near = difflib.get_close_matches(value, list(choices), n=1, cutoff=0.5) if isinstance(value, str) else []
     return f"; did you mean {as_written(near[0])}?" if near else ""
 
@@ -55,7 +55,7 @@ def choice(*choices: str) -> Kind:
     def read(value: Any, _: Path) -> str:
         if value not in choices:
             wanted = " or ".join(map(as_written, choices))
-            raise RefusedValueError(f"must be {wanted}, not {as_written(value)}{suggestion(value, choices)}")
+            raise RefusedValueError(f"must be {wanted}, got {as_written(value)}{suggestion(value, choices)}")
         return str(value)
 
     return Kind("one of the named", read)
@@ -109,7 +109,7 @@ def _number(value: Any, _: Path) -> int:
 
 
 def _options(table: Any, _: Path) -> Mapping[str, str]:
-    """Options as Spark takes them: text, with dots in the names of nested ones."""
+    """Options as Spark takes them: text, with dots in the names of nested options."""
     if not isinstance(table, dict):
         raise OPTIONS.refused(table)
     return _flat(table, "")
@@ -121,7 +121,7 @@ def _flat(table: Mapping[str, Any], prefix: str) -> dict[str, str]:
         if isinstance(value, dict):
             found |= _flat(value, f"{prefix}{name}.")
         elif isinstance(value, list):
-            raise RefusedValueError(f"'{name}' is a list; options are text, numbers or true and false")
+            raise RefusedValueError(f"option {name!r} must be text, a number, true or false, got a list")
         else:
             found[prefix + name] = str(value).lower() if isinstance(value, bool) else str(value)
     return found

@@ -1,4 +1,4 @@
-"""Transmission: topologies, links, and what it costs to send bytes over them. See README.md beside this file."""
+"""Transmission: topologies, links, and the cost of sending bytes over them. See README.md beside this file."""
 
 import lazy_loader
 

@@ -1,7 +1,7 @@
-"""Bandwidth and latency as people write them: "10MB/s", "100Mbps", "0ms"; numbers are bytes a second and seconds.
+"""Bandwidth and latency as text: "10MB/s", "100Mbps", "0ms"; numbers are bytes per second and seconds.
 
-A capital B is bytes, a small b is bits, as network engineers write them; `k`, `M`, `G`, `T` count in thousands, `Ki`,
-`Mi`, `Gi`, `Ti` in 1,024s. Whatever can't be read is a `TopologyError` that says what is missing and shows an example.
+`B` means bytes, `b` means bits, as is usual for networks; `k`, `M`, `G`, `T` are powers of 1,000, `Ki`, `Mi`, `Gi`,
+`Ti` powers of 1,024. Any other text raises a `TopologyError` that states what is missing and shows an example.
 """
 
 import math
@@ -25,16 +25,16 @@ _UNLIMITED = {"unlimited", "infinite", "inf"}
 
 
 def bandwidth(value: Any) -> float:
-    """Bytes a second, more than 0; `inf` where a link takes no time for bytes.
+    """Bytes per second, more than 0; `inf` for unlimited bandwidth.
 
     >>> pathcast.transmission.bandwidth("10 MB/s"), pathcast.transmission.bandwidth(500)
     (10000000.0, 500.0)
     """
     if isinstance(value, str):
         return _written_bandwidth(value)
-    number = _number("bandwidth", value, "bytes a second", '"10MB/s"')
+    number = _number("bandwidth", value, "bytes per second", '"10MB/s"')
     if not number > 0:
-        raise TopologyError(f"bandwidth {value!r}: a link carries more than 0 bytes a second")
+        raise TopologyError(f"bandwidth must be more than 0 bytes per second, got {value!r}")
     return number
 
 
@@ -48,13 +48,13 @@ def latency(value: Any) -> float:
         return _written_latency(value)
     number = _number("latency", value, "seconds", '"20ms"')
     if not 0 <= number < math.inf:
-        raise TopologyError(f"latency {value!r}: seconds are 0 or more, and not without end")
+        raise TopologyError(f"latency must be finite and at least 0 seconds, got {value!r}")
     return number
 
 
 def _number(what: str, value: Any, unit: str, example: str) -> float:
     if isinstance(value, bool) or not hasattr(value, "__float__"):
-        raise TopologyError(f"{what} {value!r} is neither text such as {example} nor a number of {unit}")
+        raise TopologyError(f"{what} must be text such as {example} or a number of {unit}, got {value!r}")
     return float(value)
 
 
@@ -64,29 +64,29 @@ def _written_bandwidth(text: str) -> float:
         return math.inf
     found = _BANDWIDTH.fullmatch(bare)
     if found is None:
-        lacks = "it has no unit of time" if _RATELESS.fullmatch(bare) else "it is not a number with a unit"
+        lacks = "the unit of time is missing" if _RATELESS.fullmatch(bare) else "it is not a number with a unit"
         advice = 'write for example "10MB/s" (bytes), "100Mb/s" (bits) or "unlimited"'
-        raise TopologyError(f'bandwidth "{text}" can\'t be read: {lacks}; {advice}')
+        raise TopologyError(f'invalid bandwidth "{text}": {lacks}; {advice}')
     number, scale, unit = found.groups()
     value = float(number) * _SCALES[scale or ""] / (8.0 if unit[:1] == "b" and not unit.startswith("byte") else 1.0)
     if not 0 < value < math.inf:
-        raise TopologyError(f'bandwidth "{text}": a link carries more than 0 bytes a second')
+        raise TopologyError(f'bandwidth must be finite and more than 0 bytes per second, got "{text}"')
     return value
 
 
 def _written_latency(text: str) -> float:
     found = _LATENCY.fullmatch(text.strip())
     if found is None or found[2] not in _SECONDS:
-        lacks = f"there is no unit '{found[2]}'" if found else "it is not a number with a unit"
-        raise TopologyError(f'latency "{text}" can\'t be read: {lacks}; write for example "0ms", "20ms" or "1.5s"')
+        lacks = f"unknown unit '{found[2]}'" if found else "it is not a number with a unit"
+        raise TopologyError(f'invalid latency "{text}": {lacks}; write for example "0ms", "20ms" or "1.5s"')
     value = float(found[1]) * _SECONDS[found[2]]
     if value == math.inf:
-        raise TopologyError(f'latency "{text}": seconds are not without end')
+        raise TopologyError(f'latency must be finite, got "{text}"')
     return value
 
 
 def shown_bytes(count: float) -> str:
-    """`7.2 kB`: bytes for people."""
+    """`7.2 kB`: a number of bytes as text."""
     for scale, unit in ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
         if count >= scale:
             return f"{count / scale:.3g} {unit}"
@@ -94,12 +94,12 @@ def shown_bytes(count: float) -> str:
 
 
 def shown_bandwidth(value: float) -> str:
-    """`10 MB/s`: what `bandwidth` reads."""
+    """`10 MB/s`: text that `bandwidth` reads."""
     return "unlimited" if math.isinf(value) else f"{shown_bytes(value)}/s"
 
 
 def shown_seconds(value: float) -> str:
-    """`20 ms`: what `latency` reads."""
+    """`20 ms`: text that `latency` reads."""
     for scale, unit in ((1.0, "s"), (1e-3, "ms"), (1e-6, "us")):
         if value >= scale:
             return f"{value / scale:.3g} {unit}"

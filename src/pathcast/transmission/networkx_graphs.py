@@ -1,8 +1,8 @@
-"""Topologies from networkx graphs and back. The graph may be any of networkx's undirected ones, or directed with every
-edge both ways; of parallel edges the last counts.
+"""Topologies from networkx graphs and back. The graph may be any undirected networkx graph, or a directed graph with
+every edge both ways; of parallel edges the last counts.
 
-Nodes are named by the text of what networkx has for them, which must tell them apart; edges may carry `bandwidth` and
-`latency`, in any form that bandwidth_units.py reads, nodes a place `pos`.
+A node's name is `str` of its networkx node; the names must be distinct. Edges may have attributes `bandwidth` and
+`latency`, in any form that bandwidth_units.py reads; nodes may have a position `pos`.
 """
 
 from typing import Any
@@ -17,11 +17,11 @@ from .topology import Topology
 
 
 def from_graph(graph: Any, bandwidth: Any, latency: Any, root: Any) -> Topology:
-    """Take over nodes and edges in the graph's order; `root` is one of its nodes, or the first."""
+    """A topology with nodes and edges in the graph's order; `root` is one of its nodes, by default the first."""
     try:
         nodes, edges = list(graph.nodes), list(graph.edges(data=True))
     except AttributeError as error:
-        raise TopologyError(f"{type(graph).__name__} is no networkx graph") from error
+        raise TopologyError(f"graph must be a networkx graph, got {type(graph).__name__}") from error
     numbers = {node: number for number, node in enumerate(nodes)}
     links: dict[tuple[int, int], tuple[float, float]] = {}
     for a, b, data in edges:
@@ -36,7 +36,7 @@ def from_graph(graph: Any, bandwidth: Any, latency: Any, root: Any) -> Topology:
             raise TopologyError(f"edge {a} – {b}: {error.reason}") from error
         links[pair] = speed
     if root is not None and root not in numbers:
-        raise TopologyError(f"the graph has no node {root!r} to be the root")
+        raise TopologyError(f"root {root!r} is not a node of the graph")
     speeds = np.array(list(links.values()), np.float64).reshape(-1, 2)
     places = _places(graph, nodes)
     return Topology(
@@ -50,7 +50,7 @@ def from_graph(graph: Any, bandwidth: Any, latency: Any, root: Any) -> Topology:
 
 
 def to_graph(topology: Topology) -> Any:
-    """The topology as a networkx graph; edges have `bandwidth` in bytes a second and `latency` in seconds."""
+    """The topology as a networkx graph; edges have `bandwidth` in bytes per second and `latency` in seconds."""
     with extra("routing"):
         import networkx as nx
 
@@ -70,7 +70,7 @@ def to_graph(topology: Topology) -> Any:
 
 
 def _places(graph: Any, nodes: list[Any]) -> Any:
-    """Where the nodes are, if all say it in two numbers."""
+    """The positions of the nodes, if all have two coordinates."""
     found = [graph.nodes[node].get("pos") for node in nodes]
     if not found or any(place is None or len(place) != 2 for place in found):
         return None

@@ -1,12 +1,12 @@
 """Queueing by discrete events: messages wait for lanes and processors, first come, first served.
 
-A lane sends one message after the other: each takes it for size / bandwidth, then travels for the latency while the
-next is being sent. A node has some processors; a message that arrives waits for one, then the handler says how long it
-is worked on and what is sent, each when the work ends or so many seconds into it (eager forwarding).
+A lane sends one message after another: each occupies the lane for size / bandwidth, then travels for the latency while
+the next is being sent. A node has some processors; an arriving message waits for one, then the handler returns the
+processing time and the messages to send, each at the end of the work or a given time into it (eager forwarding).
 
-Without anything waiting, times are those of the closed form, latency + size / bandwidth a hop. Events at the same time
-come in the order in which they were caused: the same input gives the same run.
-Cost: some 40 µs a message and hop (simpy's events), whatever the sizes.
+Without queues, times are those of the closed form, latency + size / bandwidth per hop. Simultaneous events occur in the
+order in which they were caused, so the same input gives the same run.
+Cost: about 40 µs per message and hop (simpy's events), regardless of the sizes.
 """
 
 import heapq
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Send:
-    """A message for a neighbour: its bytes (or bytes by kind), and when it leaves, in seconds of the work (None: at its
-    end).
+    """A message to a neighbour: its bytes (or bytes by kind), and the seconds into the work when it leaves (None: at
+    the end).
     """
 
     target: Node
@@ -40,13 +40,13 @@ class Send:
 
     @property
     def bytes(self) -> int:
-        """All bytes together."""
+        """The bytes of all kinds."""
         return sum(self.size.values()) if isinstance(self.size, dict) else self.size
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What a handler makes of a message: seconds of a processor, and messages that are sent."""
+    """The result of a handler: seconds of a processor, and messages to send."""
 
     seconds: float = 0.0
     sends: Sequence[Send] = ()
@@ -54,7 +54,7 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class ServiceTimes:
-    """One message at one node: when it had arrived, when work on it began and when it ended."""
+    """One message at one node: the times when it arrived, when work on it began and when the work ended."""
 
     node: str
     message: Any
@@ -69,11 +69,11 @@ Faults = Callable[[int, Send, float], Sequence[float]]
 
 @dataclass
 class Simulation:
-    """A topology in motion.
+    """A simulation of messages on a topology.
 
     `handler(node, message, now)` is called when a processor takes the message. `faults(lane, send, now)`, if given,
-    says what becomes of a message once it is sent: an extra delay for each copy that arrives (`[0.0]` is no fault, `[]`
-    loses it, two delays make it arrive twice, and a delay may let others overtake it).
+    returns an extra delay for each copy of a sent message that arrives: `[0.0]` is no fault, `[]` loses the message,
+    two delays duplicate it, and a delay may let other messages overtake it.
     """
 
     topology: Topology
@@ -88,7 +88,7 @@ class Simulation:
             import simpy
 
         if self.processors < 1:
-            raise TopologyError(f"a node has {self.processors} processors; it needs at least one")
+            raise TopologyError(f"processors must be at least 1, got {self.processors}")
         self._world: simpy.Environment = simpy.Environment()
         self._busy_lanes: dict[int, simpy.Resource] = {}
         self._busy_nodes: dict[int, simpy.Resource] = {}
@@ -102,20 +102,20 @@ class Simulation:
         return float(self._world.now)
 
     def inject(self, node: Node, message: Any, *, at: float | None = None) -> None:
-        """Let a message arrive at a node, now or later: a publication, or a timer that a handler sets."""
+        """Make a message arrive at a node, now or later: a publication, or a timer that a handler sets."""
         number = self.topology.number(node)
         wait = 0.0 if at is None else at - self.now
         if wait < 0:
-            raise TopologyError(f"a message can't arrive at {at} s: it is {self.now} s already")
+            raise TopologyError(f"a message cannot arrive at {at} s: the simulation is already at {self.now} s")
         self._world.process(self._arrive(number, message, wait))
 
     def run(self, until: float | None = None) -> float:
-        """Run until nothing is left to do, or until a time; the time that it is then."""
+        """Run until no events are left, or until a time; return the time at the end."""
         self._world.run(until)
         return self.now
 
     def throughput(self, messages: int) -> float:
-        """Messages a second that the busiest node or lane could take, if all were like those of this run."""
+        """Messages per second that the busiest node or lane could process, if all were like those of this run."""
         node, lane = self.node_seconds.max(initial=0.0) / self.processors, self.lane_seconds.max(initial=0.0)
         busiest = float(max(node, lane))
         return messages / busiest if busiest else float("inf")
@@ -137,16 +137,16 @@ class Simulation:
             self.handled.append(ServiceTimes(self.topology.nodes[number], message, arrived, begun, self.now))
 
     def _work(self, number: int, work: Work) -> Generator["simpy.Event", Any, None]:
-        """Spend the time of the work, and let each message leave when it is due."""
+        """Simulate the processing time, and send each message when it is due."""
         if work.seconds < 0:
-            raise TopologyError(f"work at '{self.topology.nodes[number]}' takes {work.seconds} s")
+            raise TopologyError(f"work at '{self.topology.nodes[number]}' must take at least 0 s, got {work.seconds}")
         due = [(work.seconds if send.after is None else send.after, at) for at, send in enumerate(work.sends)]
         heapq.heapify(due)
         spent = 0.0
         while due:
             when, at = heapq.heappop(due)
             if not 0 <= when <= work.seconds:
-                raise TopologyError(f"a message leaves {when} s into work of {work.seconds} s")
+                raise TopologyError(f"a message must leave within the work of {work.seconds} s, got {when} s")
             if when > spent:
                 yield self._world.timeout(when - spent)
                 spent = when

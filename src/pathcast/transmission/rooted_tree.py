@@ -1,7 +1,6 @@
-"""A tree as seen from its root: who is above whom. Node numbers are the topology's.
+"""A rooted tree: parents and depths of the nodes. Node numbers are those of the topology.
 
-Invariant: `order` has each node after its parent, level by level, and on a level in the order of node numbers under
-their parents.
+Invariant: `order` lists the nodes level by level (breadth-first); the children of a node are in order of their numbers.
 Cost: linear in the nodes.
 """
 
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RootedTree:
-    """`parent` and `lane` (the one that leads down to the node) are -1 at the root; `depth` is 0 there."""
+    """`parent` and `lane` (the lane from the parent to the node) are -1 at the root; `depth` is 0 there."""
 
     root: int
     order: Int32s
@@ -30,7 +29,7 @@ class RootedTree:
 
     @classmethod
     def of(cls, topology: "Topology", root: int) -> "RootedTree":
-        """Walk the tree from the root; a link back to a node that was met before closes a cycle and is refused."""
+        """Walk the tree from the root; `TopologyError` if a link closes a cycle."""
         count = len(topology.nodes)
         parent, lane = np.full(count, -1, np.int32), np.full(count, -1, np.int32)
         depth = np.full(count, -1, np.int32)
@@ -51,7 +50,7 @@ class RootedTree:
         return cls(root, np.array(order, np.int32), parent, lane, depth, tuple(children))
 
     def path(self, node: int) -> list[int]:
-        """The nodes from the root to this one."""
+        """The nodes from the root to a node."""
         found = [node]
         while found[-1] != self.root:
             found.append(int(self.parent[found[-1]]))
@@ -59,7 +58,7 @@ class RootedTree:
 
 
 def _cycle(topology: "Topology", parent: Int32s, one: int, other: int) -> str:
-    """The cycle that a link between two nodes closes, in words."""
+    """The error message for the cycle that a link between two nodes closes."""
     left, right = [one], [other]
     while parent[left[-1]] >= 0:
         left.append(int(parent[left[-1]]))
@@ -68,4 +67,4 @@ def _cycle(topology: "Topology", parent: Int32s, one: int, other: int) -> str:
     ring = right[::-1] + left[: left.index(right[-1])] + [right[-1]]
     names = [topology.nodes[number] for number in ring]
     shown = " – ".join(names if len(names) <= 8 else [*names[:4], "…", *names[-3:]])
-    return f"the topology has a cycle ({shown}); .spanning_tree() gives one without"
+    return f"the topology has a cycle ({shown}); use .spanning_tree() to remove cycles"

@@ -1,9 +1,9 @@
-"""Shortest paths in a topology, worked out per source when they are asked for, and kept while memory allows.
+"""Shortest paths in a topology, computed per source on demand, and cached up to a limit.
 
-A source's paths are a tree: for every node the lane by which its path comes, and the cost. What is kept is bounded in
-bytes; a tree that was dropped is worked out again, and comes out the same.
+The paths of a source form a tree: for every node the last lane of its path, and the cost. The cache is bounded in
+bytes; an evicted tree is computed again with the same result.
 
-Cost: 5 ms a source at 20,000 nodes and 40,000 links; 16 bytes a node kept.
+Cost: 5 ms per source at 20,000 nodes and 40,000 links; 16 bytes per node in the cache.
 """
 
 from collections import OrderedDict
@@ -29,11 +29,11 @@ class _Tree:
 
 
 class ShortestPaths:
-    """Shortest `by` "latency" (then hops) or "hops" (then numbers of lanes). `kept` bounds the bytes of kept trees."""
+    """Shortest `by` "latency" (then hops) or "hops" (then numbers of lanes). `kept` bounds the bytes of the cache."""
 
     def __init__(self, topology: "Topology", by: str = "latency", *, kept: int = 1 << 26) -> None:
         if by not in {"latency", "hops"}:
-            raise TopologyError(f"paths are shortest by 'latency' or 'hops', not by {by!r}")
+            raise TopologyError(f"shortest paths are by 'latency' or 'hops', got {by!r}")
         self.topology = topology
         self.by = by
         self._weights = topology.latency if by == "latency" else np.zeros(len(topology.ends))
@@ -41,11 +41,11 @@ class ShortestPaths:
         self._most = max(1, kept // (16 * len(topology.nodes)))
 
     def lanes_from(self, source: "Node") -> Int32s:
-        """For every node the lane by which the path from the source comes; -1 at the source and where none comes."""
+        """For every node the last lane of the path from the source; -1 at the source and at unreachable nodes."""
         return self._tree(source).lanes
 
     def latencies_from(self, source: "Node") -> Floats:
-        """Seconds from the source to every node, without bytes; infinite where no path leads."""
+        """The latency in seconds from the source to every node; infinite for unreachable nodes."""
         if self.by == "latency":
             return self._tree(source).cost
         tree = self._tree(source)
@@ -58,15 +58,15 @@ class ShortestPaths:
         return found
 
     def hops_from(self, source: "Node") -> Int32s:
-        """Links from the source to every node; -1 where no path leads."""
+        """The number of links from the source to every node; -1 for unreachable nodes."""
         return self._tree(source).hops
 
     def lanes(self, source: "Node", target: "Node") -> list[int]:
-        """The lanes of the path, in order; none from a node to itself."""
+        """The lanes of the path, in order; empty from a node to itself."""
         tree, ends = self._tree(source), self.topology.ends
         at, found = self.topology.number(target), []
         if tree.hops[at] < 0:
-            raise TopologyError(f"no path leads from '{self.topology.name(source)}' to '{self.topology.nodes[at]}'")
+            raise TopologyError(f"no path from '{self.topology.name(source)}' to '{self.topology.nodes[at]}'")
         while (lane := int(tree.lanes[at])) >= 0:
             found.append(lane)
             at = int(ends[lane >> 1, lane & 1])
@@ -78,11 +78,11 @@ class ShortestPaths:
         return [self.topology.name(source), *(self.topology.lane_ends(lane)[1] for lane in lanes)]
 
     def hops(self, source: "Node", target: "Node") -> int:
-        """How many links the path has."""
+        """The number of links of the path."""
         return len(self.lanes(source, target))
 
     def time(self, source: "Node", target: "Node", size: float) -> float:
-        """Seconds for `size` bytes that every node on the way receives whole before it sends them on."""
+        """Seconds for `size` bytes with store-and-forward: each node receives all bytes before it sends them on."""
         links = np.array(self.lanes(source, target), np.int64) >> 1
         return float((self.topology.latency[links] + size / self.topology.bandwidth[links]).sum())
 

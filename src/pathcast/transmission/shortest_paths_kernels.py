@@ -1,7 +1,7 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
-"""Shortest paths from one node over arrays: Dijkstra's algorithm with a binary heap that knows where each node is.
+"""Shortest paths from one node over arrays: Dijkstra's algorithm with an indexed binary heap.
 
-Paths are compared by cost, then by the number of links, then by the number of the lane, so that links of no latency
+Paths are compared by cost, then by the number of links, then by the number of the lane, so that links without latency
 do not make detours free, and the same graph gives the same paths everywhere.
 """
 
@@ -10,7 +10,7 @@ from pathcast.kernels import kernel, part
 
 @part
 def before(cost, hops, a, b):
-    """Whether node a comes off the heap before node b."""
+    """Whether node a leaves the heap before node b."""
     if cost[a] != cost[b]:
         return cost[a] < cost[b]
     if hops[a] != hops[b]:
@@ -20,7 +20,7 @@ def before(cost, hops, a, b):
 
 @part
 def rise(heap, place, cost, hops, at):
-    """Move the node at a place of the heap towards the top."""
+    """Move the node at a heap position towards the top."""
     node = heap[at]
     while at > 0:
         above = (at - 1) >> 1
@@ -35,7 +35,7 @@ def rise(heap, place, cost, hops, at):
 
 @part
 def sink(heap, place, cost, hops, size):
-    """Move the node at the top of the heap to where it belongs."""
+    """Move the node at the top of the heap down to its position."""
     node = heap[0]
     at = 0
     while True:
@@ -58,9 +58,10 @@ def sink(heap, place, cost, hops, size):
     late=True,
 )
 def shortest_from(offsets, others, lanes, weights, source, cost, hops, came, heap, place):
-    """Costs, numbers of links and last lanes of shortest paths; all three come as 'not reached'. How many are reached.
+    """Compute costs, numbers of links and last lanes of shortest paths; return the number of reached nodes.
 
-    `place` is -1 for a node that was never on the heap and -2 for one that has left it.
+    The caller fills all three with 'not reached'. `place` is -1 for a node that was never on the heap and -2 for a
+    node that has left it.
     """
     cost[source] = 0.0
     hops[source] = 0

@@ -1,10 +1,10 @@
-"""A topology: named nodes, links between them, and how fast each link is. Arrays, so that 20,000 nodes are little.
+"""A topology: named nodes, links between them, and the speed of each link. Stored as arrays, for 20,000 nodes and more.
 
-A link joins two different nodes and carries both ways at once, each way at its full bandwidth. One way of a link is a
-*lane*: lane 2 i leads from the first end of link i to the second, lane 2 i + 1 back. Ledgers count lanes.
+A link joins two different nodes and is full-duplex: each direction has its full bandwidth. One direction of a link is a
+*lane*: lane 2 i leads from the first end of link i to the second, lane 2 i + 1 back. Ledgers count per lane.
 
-Invariant: a topology never changes; between two nodes there is at most one link; the root is one of the nodes.
-Cost: 24 bytes a link and 8 for its place at each end; `lane` looks through the links of the node that has fewer.
+Invariant: a topology never changes; two nodes have at most one link; the root is one of the nodes.
+Cost: 24 bytes per link and 8 for its entry at each end; `lane` searches the links of the node that has fewer.
 """
 
 import difflib
@@ -35,7 +35,7 @@ Speed = str | float
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """One link: its number, the names of its ends, bytes a second and seconds."""
+    """One link: its number, the names of its ends, bytes per second and seconds."""
 
     number: int
     ends: tuple[str, str]
@@ -43,7 +43,7 @@ class Link:
     latency: float
 
     def time(self, size: float) -> float:
-        """Seconds that `size` bytes take to the other end, when nothing else waits."""
+        """Seconds that `size` bytes take to the other end, without queueing."""
         return self.latency + size / self.bandwidth
 
     def __str__(self) -> str:
@@ -52,7 +52,7 @@ class Link:
 
 
 class Topology:
-    """Nodes and links. `ends` has a row of two node numbers a link; `bandwidth` and `latency` a number a link.
+    """Nodes and links. `ends` has a row of two node numbers per link; `bandwidth` and `latency` a number per link.
 
     >>> topology = pathcast.transmission.Topology.tree(levels=3, fanout=2, latency="10ms")
     >>> len(topology), topology.name(topology.root)
@@ -71,11 +71,11 @@ class Topology:
     ) -> None:
         self.nodes: tuple[str, ...] = tuple(nodes)
         if not self.nodes:
-            raise TopologyError("a topology has at least one node")
+            raise TopologyError("a topology needs at least one node")
         self._numbers = {name: number for number, name in enumerate(self.nodes)}
         if len(self._numbers) != len(self.nodes):
             twice = next(name for number, name in enumerate(self.nodes) if self._numbers[name] != number)
-            raise TopologyError(f"node '{twice}' is named twice")
+            raise TopologyError(f"duplicate node name '{twice}'")
         self.ends = np.asarray(ends, np.int32).reshape(-1, 2)
         self.bandwidth = _speeds(bandwidth, len(self.ends), read_bandwidth)
         self.latency = _speeds(latency, len(self.ends), read_latency)
@@ -87,7 +87,7 @@ class Topology:
 
     @classmethod
     def tree(cls, levels: int, fanout: int = 2, *, bandwidth: Speed = "10MB/s", latency: Speed = "0ms") -> "Topology":
-        """A complete tree, named level by level: r1 is the root; with fanout 2 the children of r3 are r6 and r7."""
+        """A complete tree, numbered level by level: r1 is the root; with fanout 2 the children of r3 are r6 and r7."""
         return cls(*shapes.tree(levels, fanout), bandwidth=bandwidth, latency=latency)
 
     @classmethod
@@ -104,16 +104,16 @@ class Topology:
     def random(
         cls, nodes: int, *, degree: float = 3.0, seed: int = 0, bandwidth: Speed = "10MB/s", latency: Speed = "0ms"
     ) -> "Topology":
-        """A connected graph in which a node has `degree` links on average, drawn from the seed."""
+        """A connected random graph in which a node has `degree` links on average; the seed determines it."""
         return cls(*shapes.random(nodes, degree, seed), bandwidth=bandwidth, latency=latency)
 
     @classmethod
     def internet(
         cls, nodes: int, *, seed: int = 0, bandwidth: Speed = "10MB/s", latency: Speed | None = None
     ) -> "Topology":
-        """A connected graph with few nodes of many links and many of few, on a plane: see `shapes.internet`.
+        """A connected graph with few nodes of many links and many nodes of few, on a plane: see `shapes.internet`.
 
-        Without a latency, a link's follows from the distance of its ends: 1 ms and up to 40 ms across the plane.
+        The default latency of a link depends on the distance of its ends: 1 ms and up to 40 ms across the plane.
         """
         names, ends, places = shapes.internet(nodes, seed)
         far = shapes.distances(places, ends) * 0.04 + 0.001
@@ -123,7 +123,7 @@ class Topology:
     def from_graph(
         cls, graph: Any, *, bandwidth: Speed = "10MB/s", latency: Speed = "0ms", root: Any = None
     ) -> "Topology":
-        """A networkx graph. Nodes are named by their text; edges may have attributes `bandwidth` and `latency`."""
+        """A networkx graph. A node's name is its `str`; edges may have attributes `bandwidth` and `latency`."""
         from .networkx_graphs import from_graph
 
         return from_graph(graph, bandwidth, latency, root)
@@ -152,12 +152,12 @@ class Topology:
                 advice = (
                     f"; did you mean '{near[0]}'?"
                     if near
-                    else f": they are {', '.join(self.nodes[:5])}{', …' * (len(self.nodes) > 5)}"
+                    else f"; the nodes are {', '.join(self.nodes[:5])}{', …' * (len(self.nodes) > 5)}"
                 )
-                raise TopologyError(f"there is no node '{node}' among {len(self.nodes):,}{advice}")
+                raise TopologyError(f"unknown node '{node}'{advice}")
             return found
         if isinstance(node, bool) or not 0 <= node < len(self.nodes):
-            raise TopologyError(f"there is no node number {node}: they count from 0 to {len(self.nodes) - 1}")
+            raise TopologyError(f"node number must be from 0 to {len(self.nodes) - 1}, got {node}")
         return int(node)
 
     def name(self, node: Node) -> str:
@@ -169,11 +169,11 @@ class Topology:
         a, b = self.number(source), self.number(target)
         found = self._lane(a, b)
         if found < 0:
-            raise TopologyError(f"there is no link between '{self.nodes[a]}' and '{self.nodes[b]}'")
+            raise TopologyError(f"no link between '{self.nodes[a]}' and '{self.nodes[b]}'")
         return found
 
     def linked(self, one: Node, other: Node) -> bool:
-        """Whether a link joins the two."""
+        """Whether a link joins two nodes."""
         return self._lane(self.number(one), self.number(other)) >= 0
 
     def link(self, one: Node, other: Node) -> Link:
@@ -192,7 +192,7 @@ class Topology:
         return (self.nodes[b], self.nodes[a]) if lane & 1 else (self.nodes[a], self.nodes[b])
 
     def neighbours(self, node: Node) -> list[str]:
-        """The names of the nodes that share a link with this one, in the order of their numbers."""
+        """The names of the neighbours of a node, in order of their numbers."""
         return [self.nodes[other] for other in self.lanes_of(self.number(node))[0]]
 
     def lanes_of(self, number: int) -> tuple[Int32s, Int32s]:
@@ -202,13 +202,13 @@ class Topology:
         return others[part], lanes[part]
 
     def degree(self, node: Node) -> int:
-        """How many links a node has."""
+        """The number of links of a node."""
         number = self.number(node)
         offsets = self.adjacency[0]
         return int(offsets[number + 1] - offsets[number])
 
     def time(self, source: Node, target: Node, size: float) -> float:
-        """Seconds that `size` bytes take to a neighbour, when nothing else waits: latency + size / bandwidth."""
+        """Seconds that `size` bytes take to a neighbour, without queueing: latency + size / bandwidth."""
         link = self.lane(source, target) >> 1
         return float(self.latency[link] + size / self.bandwidth[link])
 
@@ -216,7 +216,7 @@ class Topology:
 
     @cached_property
     def adjacency(self) -> tuple[Int64s, Int32s, Int32s]:
-        """Offsets by node into neighbours and lanes; each node's are sorted by neighbour."""
+        """Offsets by node into neighbours and lanes, which are sorted by neighbour for each node."""
         count = len(self.ends)
         sources = self.ends.reshape(-1)
         targets = self.ends[:, ::-1].reshape(-1)
@@ -228,7 +228,7 @@ class Topology:
 
     @cached_property
     def components(self) -> Int32s:
-        """For each node the smallest number of a node that can be reached from it."""
+        """For each node the smallest number of a node that is reachable from it."""
         found = np.full(len(self.nodes), -1, np.int32)
         offsets, others, _ = self.adjacency
         for start in range(len(self.nodes)):
@@ -244,28 +244,28 @@ class Topology:
 
     @property
     def is_connected(self) -> bool:
-        """Whether every node can be reached from every other."""
+        """Whether every node is reachable from every other."""
         return not self.components.any()
 
     @property
     def is_tree(self) -> bool:
-        """Whether it is connected and has no cycle."""
+        """Whether the topology is connected and has no cycle."""
         return len(self.ends) == len(self.nodes) - 1 and self.is_connected
 
     def require_connected(self) -> None:
-        """Raise, naming a node that can't be reached, unless all can."""
+        """Raise `TopologyError` with the name of an unreachable node, if there is one."""
         apart = np.flatnonzero(self.components != self.components[self.number(self.root)])
         if len(apart):
             more = f" and {len(apart) - 1:,} more" if len(apart) > 1 else ""
-            raise TopologyError(f"'{self.nodes[apart[0]]}'{more} can't be reached from '{self.root}'")
+            raise TopologyError(f"'{self.nodes[apart[0]]}'{more} cannot be reached from '{self.root}'")
 
     def rooted(self, root: Node | None = None) -> RootedTree:
-        """Parents and children as seen from a root; a graph with a cycle is refused, and the cycle named."""
+        """The tree with parents and children; `TopologyError` for a graph with a cycle, which the error names."""
         self.require_connected()
         return RootedTree.of(self, self.number(self.root if root is None else root))
 
     def spanning_tree(self, root: Node | None = None, *, by: str = "latency") -> "Topology":
-        """The same nodes with only those links that lie on shortest paths from the root (`by` latency or hops)."""
+        """The same nodes with only the links on shortest paths from the root (`by` latency or hops)."""
         self.require_connected()
         source = self.number(self.root if root is None else root)
         used = self.shortest_paths(by).lanes_from(source)
@@ -280,13 +280,13 @@ class Topology:
         )
 
     def shortest_paths(self, by: str = "latency") -> "ShortestPaths":
-        """Shortest paths from any node, worked out when they are asked for."""
+        """Shortest paths from any node, computed on demand."""
         from .shortest_paths import ShortestPaths
 
         return ShortestPaths(self, by)
 
     def with_speed(self, *, bandwidth: Any = None, latency: Any = None) -> "Topology":
-        """The same shape with other links."""
+        """The same shape with other link speeds."""
         return Topology(
             self.nodes,
             self.ends,
@@ -297,9 +297,9 @@ class Topology:
         )
 
     def sample(self, count: int, *, seed: int = 0) -> list[str]:
-        """Some of the nodes, drawn from the seed, in the order of their numbers."""
+        """A random sample of the nodes, in order of their numbers; the seed determines it."""
         if not 0 < count <= len(self.nodes):
-            raise TopologyError(f"{count:,} nodes can't be drawn from {len(self.nodes):,}")
+            raise TopologyError(f"count must be from 1 to {len(self.nodes):,}, got {count:,}")
         chosen = np.random.default_rng(seed).choice(len(self.nodes), count, replace=False)
         return [self.nodes[number] for number in np.sort(chosen)]
 
@@ -312,7 +312,7 @@ class Topology:
     def _check_links(self) -> None:
         ends, count = self.ends, len(self.nodes)
         if len(ends) and not 0 <= ends.min() <= ends.max() < count:
-            raise TopologyError(f"a link ends at node number {ends.max()}; there are {count:,} nodes")
+            raise TopologyError(f"a link ends at node number {ends.max()}, but the topology has {count:,} nodes")
         loops = np.flatnonzero(ends[:, 0] == ends[:, 1])
         if len(loops):
             raise TopologyError(f"'{self.nodes[ends[loops[0], 0]]}' has a link to itself")
@@ -324,9 +324,9 @@ class Topology:
 
 
 def _speeds(value: Any, count: int, read: Any) -> Floats:
-    """One figure for all links, or one a link."""
+    """One speed for all links, or one per link."""
     if isinstance(value, np.ndarray) or (isinstance(value, Sequence) and not isinstance(value, str)):
         if len(value) != count:
-            raise TopologyError(f"{len(value):,} speeds for {count:,} links")
+            raise TopologyError(f"got {len(value):,} speeds for {count:,} links")
         return np.array([read(one) for one in value], np.float64)
     return np.full(count, read(value), np.float64)

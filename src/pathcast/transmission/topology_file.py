@@ -1,10 +1,10 @@
 """A topology as a TOML file: a shape by name, or links one by one, or both.
 
-    kind = "tree"            # left out when all links are listed
+    kind = "tree"            # omitted if all links are listed
     levels = 4
-    bandwidth = "10MB/s"     # of every link that says nothing else
+    bandwidth = "10MB/s"     # the default for all links
 
-    [[link]]                 # a link more, or, between two nodes that the shape has linked, another speed
+    [[link]]                 # an additional link, or another speed for a link of the shape
     between = ["r1", "r2"]
     bandwidth = "1GB/s"
 
@@ -26,7 +26,7 @@ from pathcast.toml_files import reference as reference_of
 from . import bandwidth_units as units
 from .topology import Topology
 
-# The keys of each shape; the first one is needed.
+# The keys of each shape; the first is required.
 _SHAPES: dict[str, tuple[str, ...]] = {
     "tree": ("levels", "fanout"),
     "chain": ("nodes",),
@@ -41,7 +41,7 @@ def _between(value: Any, _: Path) -> tuple[str, str]:
     if not is_pair:
         raise _PAIR.refused(value)
     if value[0] == value[1]:
-        raise RefusedValueError(f"'{value[0]}' has a link to itself")
+        raise RefusedValueError(f"must be two different nodes, got '{value[0]}' twice")
     return value[0], value[1]
 
 
@@ -51,7 +51,7 @@ def _nodes(value: Any, _: Path) -> int | tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(node, str) and node for node in value):
         raise _NODES.refused(value)
     if len(set(value)) != len(value):
-        raise RefusedValueError("a name stands there twice")
+        raise RefusedValueError("contains a duplicate name")
     return tuple(value)
 
 
@@ -75,7 +75,7 @@ _PAIR = Kind("the names of two nodes", _between)
 _NODES = Kind("a whole number from 1 up, or without `kind` a list of names", _nodes)
 _DEGREE: Kind = Kind("a number", lambda value, _: _numeric(value, (int, float), _DEGREE))
 _SEED: Kind = Kind("a whole number", lambda value, _: _numeric(value, (int,), _SEED))
-_BANDWIDTH = Kind('bytes a second, such as `"10MB/s"`', _speed(units.bandwidth))
+_BANDWIDTH = Kind('bytes per second, such as `"10MB/s"`', _speed(units.bandwidth))
 _LATENCY = Kind('a time, such as `"1ms"`', _speed(units.latency))
 
 
@@ -83,48 +83,46 @@ _LATENCY = Kind('a time, such as `"1ms"`', _speed(units.latency))
 class LinkPart:
     """A link between two nodes."""
 
-    between: tuple[str, str] = key(_PAIR, "The nodes that it links.")
-    bandwidth: float | None = key(_BANDWIDTH, "How much it carries, each way.", None, without="that of the file")
-    latency: float | None = key(_LATENCY, "How long a byte is on its way.", None, without="that of the file")
+    between: tuple[str, str] = key(_PAIR, "The nodes that the link joins.")
+    bandwidth: float | None = key(_BANDWIDTH, "The bandwidth of the link, each way.", None, without="that of the file")
+    latency: float | None = key(_LATENCY, "The latency of the link.", None, without="that of the file")
 
 
 @dataclass(frozen=True, kw_only=True)
 class TopologyFile:
-    """What a topology file says."""
+    """The keys of a topology file."""
 
     kind: str | None = key(
         choice(*_SHAPES),
-        "The shape: `tree`, `chain`, `star`, `random` (connected, by random links) or `internet` (nodes with places, "
-        "and latencies by distance).",
+        "The shape: `tree`, `chain`, `star`, `random` (connected, with random links) or `internet` (nodes on a plane, "
+        "latencies by distance).",
         None,
         without="all links are listed",
     )
-    levels: int | None = key(NUMBER, "Of a `tree`: the levels, with the root. It needs them.", None)
-    fanout: int = key(NUMBER, "Of a `tree`: how many nodes each node has below it.", 2)
+    levels: int | None = key(NUMBER, "For `tree`, required: the number of levels, including the root.", None)
+    fanout: int = key(NUMBER, "For `tree`: the number of children per node.", 2)
     nodes: int | tuple[str, ...] | None = key(
-        _NODES, "How many nodes a `chain`, `star`, `random` or `internet` has; or names of nodes, linked or not.", None
+        _NODES, "For the other shapes, required: the number of nodes. Without `kind`: the names of nodes.", None
     )
-    degree: float = key(_DEGREE, "Of `random`: how many links a node has on an average.", 3.0)
-    seed: int = key(_SEED, "Of `random` and `internet`: other numbers give other ones.", 0)
-    bandwidth: float = key(
-        _BANDWIDTH, "Of every link that says nothing else.", units.bandwidth("10MB/s"), without="`10MB/s`"
-    )
+    degree: float = key(_DEGREE, "For `random`: the average number of links per node.", 3.0)
+    seed: int = key(_SEED, "For `random` and `internet`: the seed of the random generator.", 0)
+    bandwidth: float = key(_BANDWIDTH, "The default bandwidth of links.", units.bandwidth("10MB/s"), without="`10MB/s`")
     latency: float | None = key(
-        _LATENCY, "Of every link that says nothing else.", None, without="`0ms`; by distance for `internet`"
+        _LATENCY, "The default latency of links.", None, without="`0ms`; by distance for `internet`"
     )
-    root: str | None = key(TEXT, "The node from which documents go out.", None, without="the first node")
+    root: str | None = key(TEXT, "The node that publishes documents.", None, without="the first node")
     link: tuple[LinkPart, ...] = sections(
-        LinkPart, "A link more; or, between two nodes that the shape has linked, another speed."
+        LinkPart, "An additional link; or, between two nodes that the shape has linked, another speed."
     )
 
 
 def reference() -> str:
     """The reference of all keys, in Markdown."""
-    return reference_of(TopologyFile, "The shape, and what holds for all links.", "####")
+    return reference_of(TopologyFile, "The shape, and defaults for all links.", "####")
 
 
 def read_topology(file: str | PathLike[str]) -> Topology:
-    """Read a file; what is wrong with it is a `TopologyError`, which names file, line and key."""
+    """Read a file; `TopologyError` for problems, each with file, line and key."""
     given = TomlFile(file)
     said, made = given.read(TopologyFile), None
     if said is not None:
@@ -138,20 +136,20 @@ def read_topology(file: str | PathLike[str]) -> Topology:
 
 
 def _together(file: TomlFile, said: TopologyFile) -> Iterator[tuple[str, str]]:
-    """What no key can tell by itself."""
+    """Problems with combinations of keys."""
     wanted = _SHAPES.get(said.kind or "", ("nodes",))
     for name in dict.fromkeys(name for names in _SHAPES.values() for name in names):
         if file.has(name) and name not in wanted:
             shapes = " or ".join(f'"{shape}"' for shape, names in _SHAPES.items() if name in names)
-            yield name, f"goes with kind = {shapes}"
+            yield name, f"is only valid with kind = {shapes}"
     if said.kind is not None and getattr(said, wanted[0]) is None:
-        yield wanted[0], f'is missing; kind = "{said.kind}" needs it'
+        yield wanted[0], f'is missing; kind = "{said.kind}" requires it'
     if said.kind is None and isinstance(said.nodes, int):
-        yield "nodes", "must be a list of names; a number of nodes needs a kind"
+        yield "nodes", "must be a list of names without a kind; a number of nodes needs a kind"
     if said.kind is not None and isinstance(said.nodes, tuple):
-        yield "nodes", f'kind = "{said.kind}" names its nodes itself; give their number'
+        yield "nodes", f'must be a number with kind = "{said.kind}", got a list of names'
     if said.kind is None and not said.nodes and not said.link:
-        yield "link", "is missing; a topology has a kind, or links one by one"
+        yield "link", "is missing; give a kind, or list the links"
     linked: set[frozenset[str]] = set()
     for number, link in enumerate(said.link):
         if frozenset(link.between) in linked:
@@ -164,11 +162,11 @@ def _topology(file: TomlFile, said: TopologyFile) -> Topology | None:
     if shape is None:
         return None
     if said.root is not None and said.root not in shape.nodes:
-        file.wrong("root", f"there is no node '{said.root}'")
+        file.wrong("root", f"unknown node '{said.root}'")
     for number, link in enumerate(said.link):
         for end in link.between:
             if end not in shape.nodes:
-                file.wrong(f"link[{number}].between", f"there is no node '{end}'{suggestion(end, shape.nodes)}")
+                file.wrong(f"link[{number}].between", f"unknown node '{end}'{suggestion(end, shape.nodes)}")
     return None if file.problems else _with_links(shape, said)
 
 
@@ -186,7 +184,7 @@ def _shape(file: TomlFile, said: TopologyFile, kind: str) -> Topology | None:
 
 
 def _listed(said: TopologyFile) -> Topology:
-    """The nodes that `nodes` lists, and those that only links name, in the order in which they are named."""
+    """A topology of the nodes that `nodes` lists and the nodes that only links name, in the order of the file."""
     nodes = said.nodes if isinstance(said.nodes, tuple) else ()
     names = dict.fromkeys([*nodes, *(end for link in said.link for end in link.between)])
     return Topology(list(names), [], bandwidth=said.bandwidth, latency=said.latency or 0.0)

@@ -1,7 +1,7 @@
-"""A topology as a picture, with the traffic of a ledger on its links: wider and darker where more was carried.
+"""A picture of a topology, with the traffic of a ledger on its links: wider and darker links carried more.
 
-Trees are drawn level by level from the root; other graphs where their nodes have places, else around their root in
-rings, after the spanning tree of fewest hops. Small ones have names, speeds and bytes written on them.
+Trees are drawn level by level from the root. Other graphs are drawn at the positions of their nodes; without positions,
+in rings around the root, by the spanning tree of fewest hops. Small topologies have names, speeds and bytes.
 
 The same input gives the same bytes (no clock, no random ids). matplotlib is imported when something is drawn.
 """
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 INK, FAINT, PAPER = "#1f2328", "#6b7280", "#ffffff"
 FORMATS = (".png", ".svg")
-NAMED, LABELLED = 80, 40  # most nodes that are named, most links that are labelled
+NAMED, LABELLED = 80, 40  # label nodes and links up to these numbers
 _SETTINGS: Any = {"font.family": "DejaVu Sans", "svg.hashsalt": "pathcast", "svg.fonttype": "none"}
 
 
@@ -38,13 +38,13 @@ def draw(
     kind: str | None = None,
     title: str | None = None,
 ) -> list[Path]:
-    """Draw into a `.png` or `.svg` file, or, without either ending, into both; gives the files.
+    """Draw into a `.png` or `.svg` file, or into both if the name has no ending; return the files.
 
-    `kind` picks one kind of the ledger's traffic.
+    `kind` selects one kind of the ledger's traffic.
     """
     path = Path(file)
     if path.suffix and path.suffix not in FORMATS:
-        raise TopologyError(f"'{path.name}' can't be drawn: a picture ends in {' or '.join(FORMATS)}")
+        raise TopologyError(f"unknown picture format: '{path.name}'; use a name that ends in {' or '.join(FORMATS)}")
     files = [path] if path.suffix else [path.with_name(path.name + ending) for ending in FORMATS]
     with extra("plots"):
         import matplotlib as mpl
@@ -64,7 +64,7 @@ def draw(
 
 
 def layout(topology: Topology) -> Floats:
-    """A place for each node."""
+    """A position for each node."""
     if topology.is_tree and topology.places is None:
         return _levels(topology)
     if topology.places is not None:
@@ -79,7 +79,7 @@ def _levels(topology: Topology) -> Floats:
 
 
 def _rings(topology: Topology) -> Floats:
-    """The root in the middle; a ring a hop; a subtree keeps to its sector. What can't be reached has an outer ring."""
+    """The root in the middle, a ring per hop, a sector per subtree; unreachable nodes are on an outer ring."""
     apart = np.flatnonzero(topology.components != topology.components[topology.number(topology.root)])
     across, depth, leaves = _spread(topology)
     outer = depth.max(initial=0) + 1
@@ -89,7 +89,7 @@ def _rings(topology: Topology) -> Floats:
 
 
 def _spread(topology: Topology) -> tuple[Floats, Int32s, int]:
-    """Where each node stands from side to side, its level, and the number of leaves of the tree of fewest hops."""
+    """The horizontal position and the level of each node, and the number of leaves of the tree of fewest hops."""
     root = topology.number(topology.root)
     paths = topology.shortest_paths("hops")
     lanes, depth = paths.lanes_from(root), paths.hops_from(root).copy()

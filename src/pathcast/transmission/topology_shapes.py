@@ -1,10 +1,10 @@
-"""Shapes of topologies as names and ends of links; those that are drawn follow from their seed alone.
+"""Shapes of topologies as names and ends of links; random shapes are determined by their seed.
 
-`internet` grows a graph as the internet's routers are linked: a new node joins one to three others, the more likely the
-more links they have, and the nearer they are on a plane (the generator INET, which papers/002 §6 uses, gives such
-degrees and places). About a third of the nodes have one link, and degrees follow a power law.
+`internet` grows a graph like the internet's router graph: a new node joins one to three others, with a preference for
+nodes with many links and for near nodes on a plane (the generator INET, which papers/002 §6 uses, produces such degrees
+and positions). About a third of the nodes have one link, and degrees follow a power law.
 
-Cost: `internet` and `random` take a step a link; 20,000 nodes take a fraction of a second.
+Cost: `internet` and `random` take a step per link; 20,000 nodes take a fraction of a second.
 """
 
 import math
@@ -26,9 +26,9 @@ def _names(count: int) -> Names:
 
 def _count(what: str, value: Any, least: int = 1) -> int:
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
-        raise TopologyError(f"{what} is {value!r}; it must be a whole number from {least} up")
+        raise TopologyError(f"{what} must be a whole number from {least} up, got {value!r}")
     if value > LARGEST:
-        raise TopologyError(f"{what} is {value:,}; at most {LARGEST:,} nodes are drawn up")
+        raise TopologyError(f"{what} must be at most {LARGEST:,}, got {value:,}")
     return int(value)
 
 
@@ -48,18 +48,18 @@ def chain(nodes: int) -> tuple[Names, Ends]:
 
 
 def star(nodes: int) -> tuple[Names, Ends]:
-    """All are linked to the first."""
+    """All other nodes are linked to the first."""
     below = np.arange(1, _count("nodes", nodes), dtype=np.int32)
     return _names(nodes), np.stack([np.zeros_like(below), below], axis=1)
 
 
 def random(nodes: int, degree: float, seed: int) -> tuple[Names, Ends]:
-    """A random tree, which connects all, and links between random pairs until the average degree is reached."""
+    """A random tree, which connects all nodes, and links between random pairs until the average degree is reached."""
     nodes = _count("nodes", nodes)
     most = nodes * (nodes - 1) // 2
     wanted = round(nodes * degree / 2) if math.isfinite(degree) else -1
     if not 0 <= wanted <= most:
-        raise TopologyError(f"degree is {degree!r}; {nodes:,} nodes have between 0 and {nodes - 1:,} links each")
+        raise TopologyError(f"degree must be from 0 to {nodes - 1:,} for {nodes:,} nodes, got {degree!r}")
     draw = np.random.default_rng(seed)
     order = draw.permutation(nodes)
     found = {_pair(order[at], order[draw.integers(at)]): None for at in range(1, nodes)}
@@ -75,7 +75,7 @@ def random(nodes: int, degree: float, seed: int) -> tuple[Names, Ends]:
 
 
 def internet(nodes: int, seed: int, tries: int = 4) -> tuple[Names, Ends, Floats]:
-    """Names, ends and places: each new node looks at `tries` nodes per link, by degree, and takes the nearest."""
+    """Names, ends and positions: each new node samples `tries` nodes per link, by degree, and links to the nearest."""
     nodes = _count("nodes", nodes)
     draw = np.random.default_rng(seed)
     places = draw.random((nodes, 2))
@@ -101,7 +101,7 @@ def internet(nodes: int, seed: int, tries: int = 4) -> tuple[Names, Ends, Floats
 
 
 def distances(places: Floats, ends: Ends) -> Floats:
-    """How long each link is, the plane's diagonal being 1."""
+    """The length of each link, relative to the diagonal of the plane."""
     apart = places[ends[:, 0]] - places[ends[:, 1]]
     return np.hypot(apart[:, 0], apart[:, 1]) / math.sqrt(2.0)
 

@@ -1,9 +1,9 @@
-"""The ledger: what each lane of a topology has carried, in bytes and messages, by kind.
+"""The ledger: the traffic of each lane of a topology, in bytes and messages, by kind.
 
-Kinds are words of whoever sends ("document", "annotations", "payload"). A message of several kinds at once
-(a document with its annotations) counts as one message: of the kind that is named first.
+The sender names the kinds ("document", "annotations", "payload"). A message of several kinds (a document with its
+annotations) counts as one message, of the first kind.
 
-Cost: two numbers a lane and kind; an entry is two additions.
+Cost: two numbers per lane and kind; an entry takes two additions.
 """
 
 from collections.abc import Iterator, Mapping
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class LaneTraffic:
-    """What one lane has carried of one kind."""
+    """The traffic of one kind on one lane."""
 
     source: str
     target: str
@@ -47,25 +47,25 @@ class Ledger:
 
     @property
     def kinds(self) -> list[str]:
-        """The kinds that were carried, in the order in which they first came."""
+        """The kinds of traffic, in order of first occurrence."""
         return list(self._bytes)
 
     def carry(self, source: "Node", target: "Node", sizes: int | Mapping[str, int], kind: str = "message") -> None:
-        """Enter one message between neighbours: its bytes, or its bytes by kind."""
+        """Count one message between neighbours, given its bytes, or its bytes by kind."""
         self.carry_on(self.topology.lane(source, target), sizes, kind)
 
     def carry_on(self, lane: int, sizes: int | Mapping[str, int], kind: str = "message") -> None:
-        """Enter one message on a lane."""
+        """Count one message on a lane."""
         parts = sizes if isinstance(sizes, Mapping) else {kind: sizes}
         for number, (name, size) in enumerate(parts.items()):
             if size < 0:
-                raise TopologyError(f"a message has {size} bytes of kind '{name}'")
+                raise TopologyError(f"a message must have at least 0 bytes of kind '{name}', got {size}")
             sums, counts = self._columns(name)
             sums[lane] += size
             counts[lane] += number == 0
 
     def carry_many(self, lanes: npt.ArrayLike, sizes: npt.ArrayLike, kind: str = "message") -> None:
-        """Enter one message a lane given; a lane may be given several times."""
+        """Count one message per given lane; a lane may be given several times."""
         sums, counts = self._columns(kind)
         where = np.asarray(lanes, np.int64)
         np.add.at(sums, where, np.asarray(sizes, np.int64))
@@ -80,16 +80,16 @@ class Ledger:
         return self._sum(self._messages, kind)
 
     def link_bytes(self, kind: str | None = None) -> Int64s:
-        """Bytes per link, both ways together."""
+        """Bytes per link, both directions together."""
         both: Int64s = self.bytes_of(kind).reshape(-1, 2).sum(axis=1)
         return both
 
     def bytes_between(self, source: "Node", target: "Node", kind: str | None = None) -> int:
-        """Bytes that went from a node to its neighbour."""
+        """Bytes sent from a node to its neighbour."""
         return int(self.bytes_of(kind)[self.topology.lane(source, target)])
 
     def messages_between(self, source: "Node", target: "Node", kind: str | None = None) -> int:
-        """Messages that went from a node to its neighbour."""
+        """Messages sent from a node to its neighbour."""
         return int(self.messages_of(kind)[self.topology.lane(source, target)])
 
     def total_bytes(self, kind: str | None = None) -> int:
@@ -108,7 +108,7 @@ class Ledger:
         return found
 
     def rows(self) -> Iterator[LaneTraffic]:
-        """Every lane and kind that carried something, by lane."""
+        """The traffic of every lane and kind with messages, ordered by lane."""
         for lane in np.flatnonzero(self.messages_of() + self.bytes_of()).tolist():
             source, target = self.topology.lane_ends(lane)
             for kind in self._bytes:
@@ -117,18 +117,18 @@ class Ledger:
                     yield LaneTraffic(source, target, kind, size, count)
 
     def add(self, other: "Ledger") -> None:
-        """Add what another ledger of the same topology has."""
+        """Add the traffic of another ledger of the same topology."""
         if other.topology is not self.topology and not (
             other.topology.nodes == self.topology.nodes and np.array_equal(other.topology.ends, self.topology.ends)
         ):
-            raise TopologyError("the other ledger is about another topology")
+            raise TopologyError("the other ledger belongs to another topology")
         for kind in other._bytes:
             sums, counts = self._columns(kind)
             sums += other._bytes[kind]
             counts += other._messages[kind]
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Reset all counts."""
         self._bytes.clear()
         self._messages.clear()
 

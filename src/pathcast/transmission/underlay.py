@@ -1,10 +1,10 @@
-"""An overlay upon a physical network: hosts are some of its nodes, and a link of the overlay is a path below.
+"""An overlay on a physical network: hosts are some of its nodes, and an overlay link is a path in the physical network.
 
-The path is the shortest by latency, the same both ways. An overlay link has the latency of its path and the bandwidth
-of its narrowest link: what is sent flows through the nodes on the way, which don't wait for its end.
+The path is the shortest by latency, the same in both directions. An overlay link has the latency of its path and the
+bandwidth of its slowest link: nodes on the way forward bytes as they arrive (cut-through).
 
-Cost: a shortest-path tree per host that is asked about (5 ms at 20,000 nodes). The path between two hosts is followed
-when it is first asked for, and kept: some tens of bytes.
+Cost: a shortest-path tree per queried host (5 ms at 20,000 nodes). The path between two hosts is computed on first use
+and cached: some tens of bytes.
 """
 
 from collections.abc import Iterable, Sequence
@@ -20,18 +20,18 @@ from .traffic_ledger import Ledger
 
 
 class Underlay:
-    """A physical topology and the nodes of it that are hosts of an overlay."""
+    """A physical topology and the nodes that are hosts of an overlay."""
 
     def __init__(self, physical: Topology, hosts: Sequence[Node]) -> None:
         self.physical = physical
         self.hosts = [physical.name(host) for host in hosts]
         if len(set(self.hosts)) != len(self.hosts) or not self.hosts:
-            raise TopologyError("an overlay has at least one host, and each once")
+            raise TopologyError("hosts must contain at least one node and no duplicates")
         self.paths = ShortestPaths(physical, "latency")
         self._kept: dict[tuple[str, str], Int32s] = {}
 
     def lanes(self, source: str, target: str) -> Int32s:
-        """The lanes of the physical network on the way from one host to another."""
+        """The physical lanes on the path from one host to another."""
         if (back := self._kept.get((target, source))) is not None:
             return back[::-1] ^ 1
         if (source, target) not in self._kept:
@@ -39,7 +39,7 @@ class Underlay:
         return self._kept[source, target]
 
     def latencies(self) -> Floats:
-        """Seconds between hosts, a row a host."""
+        """Seconds between hosts, one row per host."""
         numbers = np.array([self.physical.number(host) for host in self.hosts], np.int64)
         found = np.empty((len(numbers), len(numbers)))
         for row, number in enumerate(numbers.tolist()):
@@ -61,7 +61,7 @@ class Underlay:
         )
 
     def mesh(self, degree: int = 4, *, root: Node | None = None) -> Topology:
-        """Every host linked to the `degree` hosts nearest to it, and, so that all are reached, a minimal tree."""
+        """An overlay with links from every host to its `degree` nearest hosts, and a minimal tree that connects all."""
         apart = self.latencies()
         if np.isinf(apart).any():
             raise TopologyError("some hosts can't reach each other")
@@ -76,7 +76,7 @@ class Underlay:
         return self.topology(sorted(_minimal_tree(self.latencies())), root=root)
 
     def below(self, ledger: Ledger) -> Ledger:
-        """What the physical links carried when the overlay's links carried what its ledger says."""
+        """The traffic on the physical links, given the ledger of the overlay's links."""
         found = Ledger(self.physical)
         overlay = ledger.topology
         for kind in ledger.kinds:

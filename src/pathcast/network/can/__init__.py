@@ -1,1 +1,1 @@
-"""A content-addressable network: filters as points of a space that the nodes share out in zones."""
+"""A content-addressable network: filters are points of a space that is divided into zones, owned by nodes."""

@@ -1,20 +1,20 @@
-"""All nodes of a content-addressable network: who joins, leaves and fails, and how zones pass from hand to hand.
+"""Membership of a content-addressable network: nodes join, leave and fail, and zones change owners.
 
-Join: the newcomer's request is routed to a point; the owner there sends it to the most loaded of itself and its
-neighbours, which halves its zone and hands over what lies in the other half. Leave: each zone goes to a neighbour with
-whose zone it is one box, or else to the smallest one, and its filters with it. Failure: every node has a *backup*, the
-neighbour that would take its zones, which has copies of its filters and knows its neighbours; when the neighbours
-notice that a node is silent, its backup takes its zones. One failure at a time is survived, until backups are renewed.
+Join: the newcomer's request is routed to a point; its owner forwards it to the most loaded of itself and its
+neighbours, which halves its zone and hands over the filters in the other half. Leave: each zone, with its filters,
+passes to a neighbour whose zone forms one box with it, or otherwise to the smallest neighbour. Failure: every node has
+a *backup*, the neighbour that would take its zones, which has copies of its filters and knows its neighbours; when the
+neighbours detect a failure, the backup takes the zones. The network survives one failure at a time, until backups are
+renewed.
 
-What nodes know of the extents of filters behind their cuts goes with their cells; how they learn it is in
-`extent_announcements.py`.
+The extents of filters behind a node's cuts belong to its cells; nodes learn them as in `extent_announcements.py`.
 
-Invariant: zones of all members are a partition of the space; a node's neighbours are those that share a face with it,
-with their zones as they are; each filter stands at the owner of its point and at its backup; extents that nodes know
-are those of the filters that stand in their boxes (`check` says so).
-Locality: each step is made by a node with what it, its neighbours and the newcomer have told it; this file only carries
-what they say, and counts it.
-Cost: a join or departure concerns the neighbours of the zones that change hands, and copies of their filters.
+Invariant: the zones of all members are a partition of the space; a node's neighbours are the nodes that share a face
+with it, with their current zones; each filter is at the owner of its point and at the owner's backup; known extents
+are those of the filters in their boxes (`check` verifies this).
+Locality: a node decides each step from its own state and messages of its neighbours and the newcomer; this file only
+carries these messages, and counts them.
+Cost: a join or departure involves the neighbours of the zones that change owners, and copies of their filters.
 """
 
 import random
@@ -43,25 +43,25 @@ class AddressSpace:
         self.nodes: list[ZoneNode] = [ZoneNode(number, space) for number in range(len(topology.nodes))]
         self.members: set[int] = set()
         self._draw = random.Random(seed)
-        # Where each registration's filter stands, as its subscriber knows.
+        # The point of each registration's filter, as its subscriber knows it.
         self._points: dict[int, tuple[int, ...]] = {}
         self.telling = Telling(self.nodes, self.members, traffic)
 
     # Messages and subscriptions.
 
     def require(self, number: int) -> None:
-        """Refuse a node that is no member."""
+        """Raise `TopologyError` unless a node is a member."""
         if number not in self.members:
-            raise TopologyError(f"'{self.topology.nodes[number]}' is no member of the network; let it join")
+            raise TopologyError(f"'{self.topology.nodes[number]}' is not a member of the network; call join first")
 
     def header(self, node: int, probe: Probe) -> tuple[Box, ...]:
-        """A message begins with the whole space to serve."""
+        """The header of a new message: the whole space."""
         self.require(node)
         self.telling.tell()
         return (self.space.whole,)
 
     def register(self, node: int, rows: Sequence[tuple[int, Shaped, int]], *, together: bool = False) -> None:
-        """Filters of a node's subscribers go to the owners of their points."""
+        """Send filters of a node's subscribers to the owners of their points."""
         self.require(node)
         by_point: dict[tuple[int, ...], list[Member]] = {}
         shared = self.space.point(*(shaped.filter for _, shaped, _ in rows)) if together else None
@@ -77,7 +77,7 @@ class AddressSpace:
             self._settle(owner, members)
 
     def unregister(self, node: int, wanted: int, shaped: Shaped, registration: int) -> None:
-        """A filter goes."""
+        """Remove a filter."""
         start = node if node in self.members else min(self.members)
         point = self._points.pop(registration)
         owner = self._route(start, point, NOTICE)
@@ -89,7 +89,7 @@ class AddressSpace:
             self.nodes[holder.backup].backups[owner].members.pop(registration, None)
 
     def _settle(self, owner: int, members: list[Member]) -> None:
-        """Filters stand at an owner from now on, and at its backup."""
+        """Add filters to an owner and to its backup."""
         node = self.nodes[owner]
         node.take(members)
         self.telling.changed.add(owner)
@@ -104,7 +104,7 @@ class AddressSpace:
             self.traffic.carry(node.number, node.backup, _size(one), "subscription")
 
     def _route(self, start: int, point: tuple[int, ...], size: int) -> int:
-        """Carry something to the owner of a point, from neighbour to neighbour; the owner."""
+        """Route a packet to the owner of a point, from neighbour to neighbour; return the owner."""
         at = start
         while (following := self.nodes[at].towards(point)) is not None:
             self.traffic.carry(at, following, size, "subscription")
@@ -114,9 +114,9 @@ class AddressSpace:
     # Members.
 
     def join(self, number: int, *, contact: int | None = None, point: tuple[int, ...] | None = None) -> None:
-        """A node joins: half of the zone of the most loaded node near a point becomes its own."""
+        """Let a node join: it gets half of the zone of the most loaded node near a point."""
         if number in self.members:
-            raise TopologyError(f"'{self.topology.nodes[number]}' is a member already")
+            raise TopologyError(f"'{self.topology.nodes[number]}' is already a member")
         self.telling.tell()
         newcomer = self.nodes[number]
         newcomer.reset()
@@ -131,7 +131,7 @@ class AddressSpace:
         owner = self.nodes[self._most_loaded(near)]
         which = max(range(len(owner.zones)), key=lambda at: self._held(owner, at))
         if owner.zones[which].volume < 2:
-            raise TopologyError("a zone of one point can't be halved; the space has too few points for so many nodes")
+            raise TopologyError("a zone of one point cannot be halved; use a larger space or fewer nodes")
         kept, given = owner.cut(which)
         handed = owner.give(given)
         concerned = {*owner.neighbours, owner.number}
@@ -145,10 +145,10 @@ class AddressSpace:
         self._renew(concerned | {number})
 
     def leave(self, number: int) -> None:
-        """A member leaves in order: its zones and filters go to neighbours."""
+        """Let a member leave gracefully: its zones and filters pass to neighbours."""
         self.require(number)
         if len(self.members) == 1:
-            raise TopologyError("the last member can't leave")
+            raise TopologyError("the last member cannot leave")
         self.telling.tell()
         node = self.nodes[number]
         concerned = set(node.neighbours)
@@ -166,10 +166,10 @@ class AddressSpace:
         self._taken(takers, concerned)
 
     def fail(self, number: int) -> None:
-        """A member falls silent; its backup takes its place."""
+        """Let a member fail; its backup takes its place."""
         self.require(number)
         if len(self.members) == 1:
-            raise TopologyError("the last member can't be replaced")
+            raise TopologyError("the last member cannot be replaced")
         self.telling.tell()
         node = self.nodes[number]
         assert node.backup is not None
@@ -185,13 +185,13 @@ class AddressSpace:
         self._taken({taker.number}, kept.neighbours.keys() & self.members)
 
     def _taken(self, takers: set[int], concerned: set[int]) -> None:
-        """Nodes have taken zones of one that is gone: they tell its neighbours and their own."""
+        """Announce new zones: nodes that have taken zones inform the old neighbours and their own."""
         concerned = concerned.union(takers, *(self.nodes[taker].neighbours for taker in takers))
         self._announce(sorted(takers), concerned)
         self._renew(concerned)
 
     def _gone(self, number: int, concerned: set[int]) -> None:
-        """A node is no member any more: neighbours forget it."""
+        """Remove a node from the members and from the state of its neighbours."""
         self.members.discard(number)
         for other in concerned:
             self.nodes[other].hear_of(number, (), 0)
@@ -202,7 +202,7 @@ class AddressSpace:
         self.nodes[number].reset()
 
     def _announce(self, changed: list[int], concerned: set[int]) -> None:
-        """Nodes with other zones tell those who may be their neighbours, and are told of them."""
+        """Exchange zones between nodes whose zones have changed and their possible neighbours."""
         for number in changed:
             node = self.nodes[number]
             for other in sorted(concerned - {number}):
@@ -212,7 +212,7 @@ class AddressSpace:
                 node.hear_of(other, theirs.zones, theirs.load)
 
     def _renew(self, concerned: Iterable[int]) -> None:
-        """Nodes whose zones or neighbours have changed choose their backups anew and tell them what they have."""
+        """Choose new backups for nodes whose zones or neighbours have changed, and copy their state to the backups."""
         for number in sorted(set(concerned) & self.members):
             node = self.nodes[number]
             wanted = _taker(node, node.zones[0]) if node.neighbours else None
@@ -233,18 +233,18 @@ class AddressSpace:
     # Load.
 
     def weigh(self, number: int, sample: Iterable[Filter]) -> list[tuple[int, ...]]:
-        """Put filters at a node that stand for those to come; their points."""
+        """Put sample filters at a node to represent the future load; return their points."""
         shaped = [shape(one) for one in sample]
         rows = [Member(-1 - at, -1, one, self.space.point(one.filter)) for at, one in enumerate(shaped)]
         self._settle(number, rows)
         return [one.point for one in rows]
 
     def draw(self, points: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
-        """A point at random: one of those given, if there are any."""
+        """A random point: one of the given points, if any."""
         return self._draw.choice(points) if points else self._somewhere()
 
     def unweigh(self) -> None:
-        """Take off what stood for filters to come."""
+        """Remove the sample filters."""
         for number in self.members:
             node = self.nodes[number]
             for one in [registration for registration in node.members if registration < 0]:
@@ -252,7 +252,7 @@ class AddressSpace:
         self._renew(self.members)
 
     def _most_loaded(self, node: ZoneNode) -> int:
-        """Of a node and its neighbours, which it asks."""
+        """The most loaded of a node and its neighbours, which report their loads."""
         loads = {node.number: node.load}
         for other in sorted(node.neighbours):
             self.traffic.carry(node.number, other, NOTICE, "control")
@@ -269,7 +269,7 @@ class AddressSpace:
         return tuple(self._draw.randrange(low, high) for low, high in zip(whole.low, whole.high, strict=True))
 
     def check(self) -> None:
-        """Raise unless what the invariant says holds, looked at from outside: for tests."""
+        """Raise unless the invariant holds, with a view of all nodes: for tests."""
         zones = [(zone, number) for number in self.members for zone in self.nodes[number].zones]
         assert sum(zone.volume for zone, _ in zones) == self.space.whole.volume
         for at, (zone, number) in enumerate(zones):
@@ -291,7 +291,7 @@ class AddressSpace:
 
 
 def _divide(owner: ZoneNode, newcomer: ZoneNode, which: int, kept: Box, given: Box) -> None:
-    """A newcomer gets a part of one of a node's zones, and what the node knows of others."""
+    """Give a newcomer a part of one of a node's zones, and the node's state about other nodes."""
     zone = owner.zones[which]
     halves = [cell.split(kept, given) for cell in owner.cells if cell.box.meets(zone)]
     mine = [cell for cell in owner.cells if not cell.box.meets(zone)] + [one for one, _ in halves if one]
@@ -302,7 +302,7 @@ def _divide(owner: ZoneNode, newcomer: ZoneNode, which: int, kept: Box, given: B
 
 
 def _acquaint(one: ZoneNode, other: ZoneNode) -> None:
-    """Two nodes that were one know of each other's filters, and others knew of both."""
+    """Exchange the extents of two nodes whose zones were one."""
     one.extents |= {box: hull for box, hull in other.hulls.items() if box in one.extents}
     other.extents |= {box: hull for box, hull in one.hulls.items() if box in other.extents}
     one.settled()
@@ -310,7 +310,7 @@ def _acquaint(one: ZoneNode, other: ZoneNode) -> None:
 
 
 def _taker(node: ZoneNode, zone: Box) -> int:
-    """The neighbour that takes a zone: one with whose zone it is a box, or else the one with the least volume."""
+    """The neighbour that takes a zone: one whose zone forms a box with it, otherwise the one with the least volume."""
     near = {
         other: theirs for other, theirs in node.neighbours.items() if any(one.touches(zone) for one in theirs)
     } or node.neighbours

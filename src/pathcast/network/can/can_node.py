@@ -1,23 +1,23 @@
-"""A content-addressable network: one node's zones, neighbours and subscriptions, and what it does with a message.
+"""A node of a content-addressable network: its zones, neighbours and subscriptions, and the routing of messages.
 
-The space (`filter_space.py`) is cut into zones, each owned by a node that has the filters whose points lie there. A
-message is for a region. Every copy has *clips*, the boxes of the space that it is to serve, at first all of it. A node
+The space (`filter_space.py`) is cut into zones; the owner of a zone has the filters whose points lie in it. A message
+is for a region. Every copy has *clips*, the boxes of the space that it must serve, initially the whole space. A node
 
-  - that owns nothing of region ∩ clip passes the clip on whole, to the neighbour nearest to it: with whole numbers and
-    distances added up by dimension, there is always one that is nearer (the one across a face on the way);
-  - that does serves its own zones and cuts the rest of the clip along the cuts by which its zone has come to be, the
-    last first; each piece that holds part of the region is passed on. Other zones have come from the same cuts, so
-    hardly one lies in two pieces.
+  - that owns no part of region ∩ clip forwards the whole clip to the neighbour nearest to it: with whole numbers and
+    Manhattan distances, a nearer neighbour always exists (the one across a face on the way);
+  - that owns a part serves its own zones and cuts the rest of the clip along the cuts that created its zone, the last
+    first; each piece that contains part of the region is forwarded. Other zones were created by the same cuts, so
+    hardly any zone lies in two pieces.
 
-So clips are apart from each other and become smaller, each zone in the region is served, and no filter twice: a node
-delivers to points within the clip alone, without remembering messages.
+So clips are disjoint and shrink, each zone in the region is served, and no filter is served twice: a node delivers only
+to points within the clip, and need not remember messages.
 
-A node knows the extent of the filters behind each of its cuts (`filter_extents.py`), and passes on no piece in which
-the message can be for nobody. Where pieces go does not depend on that, so all copies are some of those that would be
-sent.
+A node knows the extent of the filters behind each of its cuts (`filter_extents.py`), and drops a piece in which no
+filter can match the message. Extents do not affect where the other pieces go, so the copies are a subset of those sent
+without extents.
 
 Locality: a node reads the packet, its zones, its neighbours' zones, its extents and its own table.
-Cost: a distance a neighbour and clip, over arrays; a comparison of extents a piece.
+Cost: a distance per neighbour and clip, over arrays; a comparison of extents per piece.
 """
 
 from collections.abc import Iterable
@@ -39,7 +39,7 @@ _CLIPS = 1_024
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A registration where its filter stands."""
+    """A registration at the owner of its filter's point."""
 
     registration: int
     wanted: int
@@ -49,7 +49,7 @@ class Member:
 
 @dataclass
 class Backup:
-    """What a node keeps for a neighbour, to take its place."""
+    """The state that a node keeps for a neighbour, to take its place."""
 
     zones: tuple[Box, ...] = ()
     cells: tuple[Cell, ...] = ()
@@ -59,7 +59,7 @@ class Backup:
 
 
 class ZoneNode:
-    """What one node knows."""
+    """The state of one node."""
 
     def __init__(self, number: int, space: Space) -> None:
         self.number = number
@@ -67,10 +67,10 @@ class ZoneNode:
         self.reset()
 
     def reset(self) -> None:
-        """Know nothing, and be no member."""
+        """Clear all state; the node is not a member."""
         self.zones: tuple[Box, ...] = ()
         self.cells: tuple[Cell, ...] = ()
-        # Of the filters in each box of the cells' paths; of those in each cell, as they are and as others know it.
+        # Extents of the filters in each box of the cells' paths; of those in each cell, current and as announced.
         self.extents: dict[Box, Extent | None] = {}
         self.hulls: dict[Box, Extent | None] = {}
         self.told: dict[Box, Extent | None] = {}
@@ -82,13 +82,13 @@ class ZoneNode:
         self.handled = 0
         self._table = FilterTable()
         self._faces: tuple[Int64s, list[int]] | None = None
-        # Clips come again and again: what is left of them, for the cells that it was worked out with.
+        # Clips recur: cache what is left of them, for the cells that it was computed with.
         self._rests: tuple[tuple[Cell, ...], dict[Box, list[tuple[Box, Box]]]] = (), {}
 
     # Messages.
 
     def step(self, probe: Probe, header: tuple[Box, ...], came: int | None) -> Step:
-        """Serve what is here of the clips, and pass on the rest."""
+        """Serve the part of the clips that this node owns, and forward the rest."""
         self.handled += 1
         served, further = self.passed(self.space.area(probe), header)
         return Step(self._matching(probe, served), [(target, tuple(clips)) for target, clips in further.items()])
@@ -96,7 +96,7 @@ class ZoneNode:
     def passed(
         self, region: list[Box], header: tuple[Box, ...], *, everywhere: bool = False
     ) -> tuple[list[Box], dict[int, list[Box]]]:
-        """What is here of the clips, and what goes to which neighbour; `everywhere`: also where no filters are."""
+        """The part of the clips that this node owns, and the pieces per neighbour; `everywhere` ignores extents."""
         served: list[Box] = []
         further: dict[int, list[Box]] = {}
         for clip in header:
@@ -115,15 +115,15 @@ class ZoneNode:
         return served, further
 
     def _somebody(self, region: list[Box], piece: Box, extent: Extent | None) -> bool:
-        """Whether a piece can hold a filter in a region."""
+        """Whether a piece can contain a filter in a region."""
         return extent is not None and any(part.meets(piece) and extent.holds(part & piece) for part in region)
 
     def reaches(self, target: int) -> bool:
-        """Whether a node is a neighbour still."""
+        """Whether a node is still a neighbour."""
         return target in self.neighbours
 
     def towards(self, point: tuple[int, ...]) -> int | None:
-        """The neighbour nearest to a point; None when it is here."""
+        """The neighbour nearest to a point; None if this node owns it."""
         if any(point in zone for zone in self.zones):
             return None
         return self.nearest([Box(point, tuple(at + 1 for at in point))])
@@ -135,11 +135,11 @@ class ZoneNode:
 
     @property
     def serves(self) -> bool:
-        """Whether filters stand here."""
+        """Whether this node has filters."""
         return bool(self.members)
 
     def _rest(self, clip: Box) -> list[tuple[Box, Box]]:
-        """A clip without the node's own zones: what was cut off from the first cell, the last first, by its cut."""
+        """A clip without the node's own zones: the pieces that were cut off from the first cell, the last cut first."""
         if self._rests[0] is not self.cells or len(self._rests[1]) > _CLIPS:
             self._rests = self.cells, {}
         kept = self._rests[1]
@@ -157,8 +157,8 @@ class ZoneNode:
         return [one for one in found if any(self.members[one].point in box for box in served)]
 
     def nearest(self, boxes: list[Box], chosen: Iterable[int] = ()) -> int:
-        """The neighbour with a zone nearest to any of some boxes; first those that get a copy anyway, if any is nearer
-        than this node.
+        """The neighbour with a zone nearest to any of some boxes; preferably one that gets a copy anyway, if it is
+        nearer than this node.
         """
         faces, owners = self._neighbour_faces()
         distances = _distances(faces, boxes[0])
@@ -173,7 +173,7 @@ class ZoneNode:
         return owners[int(distances.argmin())]
 
     def _neighbour_faces(self) -> tuple[Int64s, list[int]]:
-        """What `_distances` reads: for each neighbour's zone, a row for its upper faces and its lower ones; its owner.
+        """The input of `_distances`: for each neighbour's zone, a row for its upper and lower faces; and its owner.
 
         A box from `low` to `high` is `low - upper face + 1` beyond the one, `lower face - high + 1` before the other.
         """
@@ -184,10 +184,10 @@ class ZoneNode:
             self._faces = np.ascontiguousarray(np.concatenate([1 - high, 1 + low], axis=1).T), [one for _, one in rows]
         return self._faces
 
-    # What others tell.
+    # Messages from other nodes.
 
     def hear_of(self, other: int, zones: tuple[Box, ...], load: int) -> None:
-        """A node has these zones now: it is a neighbour if one of them touches one of ours."""
+        """Record the zones of a node: it is a neighbour if one of them touches one of ours."""
         if other != self.number and any(one.touches(mine) for one in zones for mine in self.zones):
             self.neighbours[other] = zones
             self.loads[other] = load
@@ -197,7 +197,7 @@ class ZoneNode:
         self._faces = None
 
     def own(self, cells: Iterable[Cell], extents: dict[Box, Extent | None]) -> None:
-        """Have other cells, and know these extents, from now on; neighbours that touch none of them are forgotten."""
+        """Replace the cells and extents; remove neighbours that touch none of the cells."""
         self.cells = united(cells)
         self.zones = merged(tuple(cell.box for cell in self.cells))
         known = self.extents | extents
@@ -208,13 +208,13 @@ class ZoneNode:
 
     @property
     def load(self) -> int:
-        """Filters here, and messages handled: what zones are split by."""
+        """Filters here plus messages handled: the load by which zones are split."""
         return len(self.members) + self.handled
 
     # Subscriptions.
 
     def take(self, members: list[Member]) -> None:
-        """Have filters."""
+        """Add filters."""
         fresh = [one for one in members if one.registration not in self.members]
         self.members |= {one.registration: one for one in fresh}
         self._table.add_many([one.registration for one in fresh], [one.shaped for one in fresh])
@@ -232,7 +232,7 @@ class ZoneNode:
         return found
 
     def drop(self, registration: int) -> None:
-        """Forget a filter."""
+        """Remove a filter."""
         gone = self.members.pop(registration)
         self._table.remove(registration)
         hull = next(self.hulls[cell.box] for cell in self.cells if gone.point in cell.box)
@@ -240,32 +240,33 @@ class ZoneNode:
             self._measure()
 
     def _measure(self) -> None:
-        """Work out the extents of the filters in the node's cells."""
+        """Compute the extents of the filters in the node's cells."""
         points = np.array([one.point for one in self.members.values() if one.registration >= 0], np.int64)
         points = points.reshape(-1, self.space.dimensions)
         self.hulls = {cell.box: Extent.of(points[cell.box.rows(points)]) for cell in self.cells}
 
     def settled(self) -> None:
-        """Others know all about the filters here."""
+        """Record that other nodes know the current extents of this node."""
         self.told = dict(self.hulls)
 
     def untold(self) -> list[Cell]:
-        """Cells about which others are to be told."""
+        """Cells whose extents must be announced."""
         return [cell for cell in self.cells if self.hulls[cell.box] != self.told[cell.box]]
 
     def levels(self, cell: Cell) -> list[Extent | None]:
-        """The extents of a cell and of what it was cut from, the last first, as others know them."""
+        """The extents of a cell and of the boxes that it was cut from, the last first, as other nodes know them."""
         found = [self.told[cell.box]]
         for cut in reversed(cell.path):
             found.append(both(found[-1], self.extents[cut]))
         return found
 
     def cut(self, which: int) -> tuple[Box, Box]:
-        """Cut one of the zones in two that share its filters and are met by few messages, or else in the middle.
+        """Cut a zone into two that share its filters so that few messages meet both; otherwise cut it in the middle.
 
-        A message that asks for ranges with some value meets a zone where the value is not below the least low end nor
-        above the greatest high end. A cut of low ends spares the upper part the values below it, one of high ends the
-        lower part those above: the cut that spares the largest share of values is taken, the evener the better.
+        A message for ranges that contain a value meets a zone if the value is neither below the least low end nor
+        above the greatest high end. A cut of low ends keeps values below it from the upper part; a cut of high ends
+        keeps values above it from the lower part. The cut that keeps off the largest share of values is chosen, and
+        even cuts are preferred.
         """
         zone = self.zones[which]
         points = np.array([one.point for one in self.members.values() if one.point in zone], np.int64)
@@ -287,14 +288,14 @@ class ZoneNode:
 
 
 def _distances(faces: Int64s, box: Box) -> Int64s:
-    """How far zones are from a box, as `Box.distance` tells."""
+    """The distances of zones from a box, as `Box.distance` returns them."""
     beyond = faces + np.array((*box.low, *(-high for high in box.high)), np.int64)[:, np.newaxis]
     found: Int64s = np.maximum(beyond, 0, out=beyond).sum(axis=0)
     return found
 
 
 def _median(values: Int64s) -> int:
-    """A value with about half of the others below it, and at least one."""
+    """A value with about half of the others, and at least one, below it."""
     ordered = np.sort(values)
     place = int(ordered[len(ordered) // 2])
     if place == ordered[0]:
@@ -304,7 +305,7 @@ def _median(values: Int64s) -> int:
 
 
 def merged(zones: tuple[Box, ...]) -> tuple[Box, ...]:
-    """The same points in fewer boxes, where two are one."""
+    """The same points in fewer boxes: pairs that form one box are merged."""
     found = list(zones)
     again = True
     while again:

@@ -1,16 +1,16 @@
-"""How nodes of a content-addressable network tell each other of the extents of their filters (`filter_extents.py`).
+"""Announcements of filter extents between the nodes of a content-addressable network (`filter_extents.py`).
 
-When the extent of a cell's filters has changed, its node tells all nodes behind the last cut. If with theirs the extent
-of both together is another than before, it tells all behind the cut before that, and so on: as nodes of a content-based
-network tell a filter that no other covers. Changes are told together, at the latest before the next message or change
-of members: a node waits for those behind deeper cuts, so that each box of the tree of cuts is told of once.
+When the extent of a cell's filters changes, its node announces it to all nodes behind the last cut. If this changes the
+extent of both sides together, the node announces that to all nodes behind the cut before, and so on, as nodes of a
+content-based network announce a filter that no other covers. Changes are announced in batches, at the latest before the
+next message or change of members: deeper cuts come first, so that each box of the tree of cuts is announced once.
 
-Invariant: when all is told, every node knows, for each box of its cells' paths, the extent of the filters that stand in
-it (`check` says so). So nothing is lost by passing on no message where extents hold nobody.
-Locality: a node reads its own filters and what it was told; whom to tell is reached as messages are, from neighbour to
-neighbour. A node's backup has what the node knows.
-Cost: a filter within the extent of its cell is told nobody, and of n that come one by one O(log n) are not within that
-of a box. Telling those behind a cut takes about a hop a node.
+Invariant: after all announcements, every node knows, for each box of its cells' paths, the extent of the filters in it
+(`check` verifies this). So no delivery is lost when a node drops a message where extents contain no filter.
+Locality: a node reads its own filters and the announcements that it got; announcements travel as messages do, from
+neighbour to neighbour. A node's backup knows what the node knows.
+Cost: a filter within the extent of its cell is not announced, and of n filters added one by one, O(log n) are outside
+the extent of a box. An announcement to the nodes behind a cut takes about one hop per node.
 """
 
 from collections.abc import Sequence
@@ -24,14 +24,14 @@ from .can_node import ZoneNode
 from .filter_extents import Cell, Extent, both, extent_size
 from .zones import Box, boxes_size
 
-# Bytes of a notice without what it is about.
+# Bytes of an announcement without its content.
 NOTICE = 9
-# Who tells of a box, the boxes cut off from it, its extent, and the extents before, of it and of what it was cut from.
+# The announcing node of a box, the boxes cut off from it, its extent, and the previous extents of it and its ancestors.
 Change = tuple[int, tuple[Box, ...], Extent | None, list[Extent | None]]
 
 
 class Telling:
-    """All nodes, those that are members, and who of them has something to tell."""
+    """All nodes, the members among them, and the nodes with pending announcements."""
 
     def __init__(self, nodes: Sequence[ZoneNode], members: set[int], traffic: Traffic) -> None:
         self.nodes = nodes
@@ -40,7 +40,7 @@ class Telling:
         self.changed: set[int] = set()
 
     def tell(self) -> None:
-        """Let nodes tell of the extents of their filters that have changed, those behind the deepest cuts first."""
+        """Announce changed extents, the deepest cuts first."""
         levels: dict[int, dict[Box, Change]] = {}
         for number in sorted(self.changed & self.members):
             node = self.nodes[number]
@@ -60,7 +60,7 @@ class Telling:
                 levels.setdefault(depth - 1, {}).setdefault(whole, (number, path[:-1], together, before[1:]))
 
     def _spread(self, start: int, target: Box, box: Box, extent: Extent | None) -> None:
-        """A node tells all who own part of a target what the extent of a box is; they tell their backups."""
+        """Announce the extent of a box to all owners of parts of a target, and to their backups."""
         size = NOTICE + boxes_size((box,)) + extent_size(extent)
         waiting: list[tuple[int, tuple[Box, ...]]] = [(start, (target,))]
         while waiting:
@@ -77,10 +77,10 @@ class Telling:
                 waiting.append((other, tuple(parts)))
 
     def expect(self, points: Int64s) -> Int64s:
-        """Let all nodes know extents as if filters stood at these points and nowhere else, to see how they would route;
+        """Set the extents of all nodes as if filters were exactly at these points, to see how nodes would route; return
         the owners of the points.
 
-        Nobody has told them: with the points of the filters that are there, all is again as it was.
+        This sends no announcements: a call with the points of the actual filters restores the extents.
         """
         self.tell()
         cells = [(cell, number) for number in sorted(self.members) for cell in self.nodes[number].cells]
@@ -91,7 +91,7 @@ class Telling:
     def _expect(
         self, cells: list[tuple[Cell, int]], points: Int64s, rows: Int64s, depth: int, owners: Int64s
     ) -> Extent | None:
-        """Fill in the extents of the boxes below one that cells and rows of points are in; its own."""
+        """Fill in the extents of the boxes below a box, from its cells and rows of points; return its own extent."""
         if len(cells) == 1:
             owners[rows] = cells[0][1]
             return Extent.of(points[rows])
@@ -107,7 +107,7 @@ class Telling:
         return both(parts[0][1], parts[1][1])
 
     def check(self) -> None:
-        """Raise unless nodes know the extents of the filters that stand, as far as all is told: for tests."""
+        """Raise unless nodes know the extents of the current filters, apart from pending announcements: for tests."""
         standing = [one.point for number in self.members for one in self.nodes[number].members.values()]
         for number in self.members:
             node = self.nodes[number]

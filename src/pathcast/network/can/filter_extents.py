@@ -1,16 +1,16 @@
-"""Extents: between which ends, and how wide, the ranges of some filters are; and cells, the boxes that zones are of.
+"""Extents: bounds on the ends and widths of the ranges of some filters; and cells, the boxes that zones consist of.
 
-A message goes to the zones that meet its region, and many of them hold nobody whom it is for: ranges are points near
-the diagonal of a plane of low and high ends, a region is a rectangle of it. An *extent* is the least hull of some
-points whose sides are those of boxes and of the diagonal: the least and the greatest of each end and of each width.
+A message goes to the zones that meet its region, and many of them have no matching filter: ranges are points near the
+diagonal of a plane of low and high ends, and a region is a rectangle in it. An *extent* is the smallest hull of some
+points with sides parallel to the axes and to the diagonal: the minimum and maximum of each end and of each width.
 
-Cutting the space again and again makes a tree of boxes. A *cell* is a leaf of it; its *path* has the box that was cut
-off from it by each cut, the first one first, so that a cell and its path are the space. Zones are made of cells, of
-several where a node has taken another's place. A node knows an extent for every box of its cells' paths.
+Repeated cuts of the space form a tree of boxes. A *cell* is a leaf of the tree; its *path* lists the box that each cut
+separated from it, the first cut first, so that a cell and its path make up the space. A zone consists of cells, of
+several if its node has taken another's place. A node knows an extent for every box of its cells' paths.
 
-Invariant: hulls of hulls are hulls, so the extent of a box is that of its two parts together, and no part need be
-asked again. `holds` is false only where no point of the extent can be.
-Cost: six numbers an axis.
+Invariant: a hull of hulls is a hull, so the extent of a box follows from those of its two parts, without asking the
+parts again. `holds` is false only where no point of the extent can be.
+Cost: six numbers per axis.
 """
 
 from collections.abc import Iterable
@@ -25,21 +25,21 @@ from .zones import Box
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """The least and the greatest of coordinates, which are low and high ends in turn, and then of widths."""
+    """The minimum and maximum of the coordinates, which alternate low and high ends, and then of the widths."""
 
     low: tuple[int, ...]
     high: tuple[int, ...]
 
     @classmethod
     def of(cls, points: Int64s) -> "Extent | None":
-        """The hull of points, one a row; None of none."""
+        """The hull of points, one per row; None without points."""
         if not len(points):
             return None
         columns = np.concatenate([points, points[:, 1::2] - points[:, ::2]], axis=1)
         return cls(tuple(columns.min(axis=0).tolist()), tuple(columns.max(axis=0).tolist()))
 
     def holds(self, box: Box) -> bool:
-        """Whether a point of a box can be one of those; a plain loop, asked for each piece of each message."""
+        """Whether the extent can have a point in a box; a plain loop, since it runs for each piece of each message."""
         ends = len(box.low)
         for at in range(0, ends, 2):
             least, most = max(self.low[at], box.low[at]), min(self.high[at], box.high[at] - 1)
@@ -52,20 +52,20 @@ class Extent:
         return True
 
     def inside(self, point: tuple[int, ...]) -> bool:
-        """Whether a point is no bound of it: without that point, it is the same."""
+        """Whether a point is strictly inside: without it, the extent would be the same."""
         widths = (high - low for low, high in zip(point[::2], point[1::2], strict=True))
         return all(low < at < high for low, at, high in zip(self.low, (*point, *widths), self.high, strict=True))
 
 
 def both(one: Extent | None, other: Extent | None) -> Extent | None:
-    """The extent of two together."""
+    """The extent of two extents together."""
     if one is None or other is None:
         return one or other
     return Extent(tuple(map(min, one.low, other.low)), tuple(map(max, one.high, other.high)))
 
 
 def extent_size(extent: Extent | None) -> int:
-    """Bytes of an extent: whether there is one, and three for each bound."""
+    """Bytes of an extent: one for whether it exists, and three per bound."""
     return 1 if extent is None else 1 + 6 * len(extent.low)
 
 
@@ -77,7 +77,7 @@ class Cell:
     path: tuple[Box, ...] = ()
 
     def split(self, kept: Box, given: Box) -> tuple["Cell | None", "Cell | None"]:
-        """What two parts of a zone have of it; each of two has the other at the end of its path."""
+        """The cell's share in two parts of a zone; if both have one, each ends the other's path."""
         mine, theirs = self.box & kept, self.box & given
         if mine.empty or theirs.empty:
             return (None, self) if mine.empty else (self, None)
@@ -85,7 +85,7 @@ class Cell:
 
 
 def united(cells: Iterable[Cell]) -> tuple[Cell, ...]:
-    """The same with one cell for two that were one before the last cut."""
+    """The same cells, with pairs that were one before the last cut merged."""
     found: list[Cell] = []
     for cell in cells:
         one = cell

@@ -1,20 +1,20 @@
-"""Shapes: a filter as a point, a message as a region of such points (appendix A of the select-join paper).
+"""Shapes: a filter is a point, and a message a region of such points (appendix A of the select-join paper).
 
-A filter has equalities, ranges, and terms without either. Filters that differ in the ends of their ranges alone have
-one *signature*; within it a filter is a point, two coordinates a range. What a message asks of the coordinates of a
-range is a union of orthants:
+A filter has equalities, ranges, and terms without either. Filters that differ only in the ends of their ranges share a
+*signature*; within it a filter is a point, with two coordinates per range. A message restricts the coordinates of a
+range to a union of orthants:
 
     In(a, I)          low ≤ v, high ≥ v              Covers(l, h, I)   low ≤ l, high ≥ h
     Between(l, h, I)  low > l, high < h              SomePoint(a, B)   per listed point as Covers, some of them
     NoPoint(a, B)     none of the orthants of SomePoint
 
-Coordinates are floats that keep the order of values. Where they keep it strictly (numbers up to 53 bits, dates), the
-filter is *exact*: an open end is the next float, and the coordinates decide. Others give candidates that the filter
-itself decides.
+Coordinates are floats that preserve the order of values. If they preserve it strictly (numbers up to 53 bits, dates),
+the filter is *exact*: an open end is the next float, and the coordinates decide. Otherwise the coordinates give
+candidates, and the filter itself decides.
 
 Columns are stored so that one filter covers another of its signature if it is ≤ in every column.
 Invariant: a filter that matches has its point in the message's region.
-Cost: a filter is looked at once; a message once a slot, whatever the number of hops and filters.
+Cost: a filter is analysed once; a message once per slot, regardless of the number of hops and filters.
 """
 
 from collections.abc import Mapping
@@ -50,7 +50,7 @@ _PREFIX = 6
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """A term whose ranges are coordinates: two an axis. Terms about one value have one axis without a name."""
+    """A term whose ranges are coordinates: two per axis. A term about one value has one axis without a name."""
 
     kind: Kind
     names: tuple[str, ...]
@@ -75,7 +75,7 @@ class Slot:
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """What filters have in common that differ in ends of ranges alone."""
+    """The common part of filters that differ only in the ends of their ranges."""
 
     equal: tuple[tuple[str, Scalar], ...]
     slots: tuple[Slot, ...]
@@ -94,7 +94,7 @@ class Signature:
 
     @property
     def width(self) -> int:
-        """How many coordinates a filter has."""
+        """The number of coordinates of a filter."""
         return 2 * sum(len(slot.axes) for slot in self.slots)
 
     def columns(self) -> list[int]:
@@ -108,7 +108,7 @@ class Signature:
 
 @dataclass(frozen=True, slots=True)
 class Shaped:
-    """A filter as its signature and its point."""
+    """A filter's signature and point."""
 
     signature: Signature
     point: tuple[float, ...]
@@ -116,7 +116,7 @@ class Shaped:
 
 
 def shape(wanted: Filter) -> Shaped:
-    """A filter's signature and point. Terms are put in order, so that equal conjunctions are equal."""
+    """A filter's signature and point. Terms are sorted, so that equal conjunctions have equal shapes."""
     equal: list[tuple[str, Scalar]] = []
     ranged: list[tuple[Slot, tuple[Interval, ...]]] = []
     rest: list[Differs] = []
@@ -157,16 +157,16 @@ def _boxed(kind: Literal["some", "no"], attribute: str, box: Box) -> tuple[Slot,
 
 
 def _single(one: Interval) -> bool:
-    """Whether the interval holds one value, of which equal ones are found by hash."""
+    """Whether the interval contains exactly one value, so that it can be found by hash."""
     return one.low is not None and one.low == one.high and not one.low_open and not one.high_open
 
 
 def _ends(one: Interval) -> tuple[float, float, bool]:
-    """The ends of a closed interval of floats, and whether it holds the same values."""
+    """The ends of a closed interval of floats, and whether it contains the same values."""
     low, sharp_low = (-inf, True) if one.low is None else key(one.low)
     high, sharp_high = (inf, True) if one.high is None else key(one.high)
     sharp = sharp_low and sharp_high and not one.empty
-    # Beyond 53 bits there are whole numbers between an open end and the next float; beyond infinity there is none.
+    # Beyond 53 bits there are whole numbers between an open end and the next float; infinity has no next float.
     if one.low is not None and one.low_open:
         low, exact = _beyond(low, inf, sharp=sharp_low)
         sharp &= exact
@@ -177,13 +177,13 @@ def _ends(one: Interval) -> tuple[float, float, bool]:
 
 
 def _beyond(end: float, way: float, *, sharp: bool) -> tuple[float, bool]:
-    """The first float beyond an open end and whether it is the first value, too; the end itself where it is not."""
+    """The next float after an open end, if it is also the next value, otherwise the end itself; and which it is."""
     exact = sharp and abs(end) < _EXACT
     return nextafter(end, way) if exact else end, exact
 
 
 def key(value: Scalar) -> tuple[float, bool]:
-    """A number that keeps the order of values of one family, and whether different values have different ones."""
+    """A number that preserves the order of values of one family, and whether it does so strictly."""
     match value:
         case int():
             return float(value), -_EXACT <= value <= _EXACT
@@ -202,10 +202,10 @@ def key(value: Scalar) -> tuple[float, bool]:
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """What a message asks of one slot's coordinates: some row of `most` is not exceeded.
+    """The condition of a message on one slot's coordinates: they do not exceed some row of `most`.
 
-    A row has an upper bound a column, as columns are stored (infinite: none). `strict` means below it. `sharp`: the
-    coordinates of exact filters decide. For `no`, none of the rows may hold.
+    A row has an upper bound per column, as columns are stored (infinite: no bound). `strict` means below the bound.
+    `sharp`: the coordinates of exact filters decide. For `no`, none of the rows may hold.
     """
 
     most: Floats
@@ -214,7 +214,7 @@ class Region:
     negated: bool = False
 
     def within(self, columns: Floats, *, loose: bool = False) -> Bools:
-        """For each row of columns whether it is in the region; `loose`: also those that can't be told."""
+        """For each row of columns whether it is in the region; `loose`: true for undecided rows, too."""
         loose |= not self.sharp
         if not self.negated:
             return self._some(columns, strict=self.strict and not loose)
@@ -237,13 +237,13 @@ EVERYWHERE = Region(np.zeros((1, 0)))
 
 
 class Probe:
-    """A message, with what it asks of slots worked out once."""
+    """A message, with its regions computed once per slot."""
 
     __slots__ = ("_regions", "area", "message")
 
     def __init__(self, message: Mapping[str, Value]) -> None:
         self.message = message
-        # The region in a space, as the space has worked it out: (space, boxes).
+        # The region in a space, as the space has computed it: (space, boxes).
         self.area: tuple[object, object] | None = None
         self._regions: dict[Slot, Region] = {}
 
@@ -288,7 +288,7 @@ def _none_of(found: Region) -> Region:
 
 
 def _orthants(slot: Slot, rows: list[tuple[Scalar, ...]]) -> Region:
-    """Rows of values, low and high an axis, as bounds; a row with a value of another family holds for nobody."""
+    """Rows of values, low and high per axis, as bounds; a row with a value of another family never holds."""
     bounds, sharp = [], True
     for row in rows:
         one: list[float] = []
@@ -305,7 +305,7 @@ def _orthants(slot: Slot, rows: list[tuple[Scalar, ...]]) -> Region:
 
 
 def _gap(slot: Slot, message: Mapping[str, Value]) -> Region:
-    """Between: (-low, high) strictly below (-l, h), where those are bounds at all."""
+    """Between: (-low, high) strictly below (-l, h), where these are not NULL."""
     if slot.names[0] not in message or slot.names[1] not in message:
         return NOWHERE
     low, high = (message[name] for name in slot.names)

@@ -1,23 +1,24 @@
-"""The space of a content-addressable network: which point a filter is, which region a message is for (appendix A).
+"""The space of a content-addressable network: the point of a filter and the region of a message (appendix A).
 
 An axis is a pair of dimensions, the low and the high end of a range; a filter's range on it is a point of that plane. A
-`Reading` says where filters have that range and messages what it must hold:
+`Reading` defines where filters have that range, and where messages have the values that it must contain:
 
     Reading("per")                          In("per", I) in the filter; the value of `per` in the message
     Reading("skyline", axis="rating")       SomePoint("skyline", box with `rating`); the points of the message
     Reading("#at", gap=("#lo", "#hi"))      In("#at", I) and Between("#lo", "#hi", I)
     Reading("#at", given={"#f": 2})         the same, for messages and filters with this value alone
 
-What a message asks of a plane is a rectangle, or a staircase for a skyline; its region is their product. Terms that no
-reading names are evaluated where the filter is. A filter without a range on an axis stands at (-∞, ∞), unless the axis
-is `required`: then it is refused.
+A message restricts a plane to a rectangle, or to a staircase for a skyline; its region is their product. Terms that no
+reading names are evaluated at the owner of the filter. A filter without a range on an axis is at (-∞, ∞), unless the
+axis is `required`: then it is rejected.
 
-The filters of one subscription can stand together at one point, also those without a range on some axis, provided that
-no reading of the axis is for messages that they match. A message that no reading of an axis is for asks for all of it.
+The filters of one subscription can share one point, including filters without a range on some axis, provided that no
+reading of the axis applies to messages that they match. If no reading of an axis applies to a message, its region
+includes the whole axis.
 
 Invariant: a filter that matches a message is a point of the message's region. Coordinates are whole numbers of 20 bits
-that keep the order of values, so equal ones may stand for different values, and the filter decides.
-Cost: a few steps a term, and a box a step of a staircase.
+that preserve the order of values, so different values may have equal coordinates, and the filter decides.
+Cost: a few steps per term, and a box per step of a staircase.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -40,7 +41,7 @@ _CORNER: Plane = (0, 1, SIDE - 1, SIDE)
 
 @dataclass(frozen=True)
 class Reading:
-    """Where filters have a range, and messages what it must hold."""
+    """Where filters have a range, and where messages have the values that it must contain."""
 
     attribute: str
     axis: str | None = None
@@ -48,22 +49,23 @@ class Reading:
     given: Mapping[str, Scalar] = field(default_factory=dict)
 
     def contradicts(self, equal: Mapping[str, Scalar]) -> bool:
-        """Whether no message that a filter with these equalities matches is read by this."""
+        """Whether the reading applies to no message that a filter with these equalities matches."""
         return any(name in equal and equal[name] != value for name, value in self.given.items())
 
     def reads(self, message: Mapping[str, Value]) -> bool:
-        """Whether this is for a message."""
+        """Whether the reading applies to a message."""
         return all(_equals(message.get(name), value) for name, value in self.given.items())
 
     def range(self, terms: Sequence[object], equal: Mapping[str, Scalar]) -> Interval | None:
-        """A filter's range, as far as this reading finds one."""
+        """A filter's range, if this reading finds one."""
         if any(equal.get(name) != value for name, value in self.given.items()):
             return None
         found = [one for one in map(self._of, terms) if one is not None]
         if not found:
             return None
         if self.gap is not None and Between(*self.gap, found[0]) not in terms:
-            raise MessageError(f"the range on '{self.attribute}' is not also one between {' and '.join(self.gap)}")
+            bounds = " and ".join(self.gap)
+            raise MessageError(f"the filter needs a Between term ({bounds}) for its range on '{self.attribute}'")
         return found[0]
 
     def _of(self, term: object) -> Interval | None:
@@ -77,7 +79,7 @@ class Reading:
 
 @dataclass(frozen=True)
 class Axis:
-    """A range that filters have: the values between which ranges differ, and where it stands."""
+    """A range that filters have: the bounds of its ends, and its readings."""
 
     name: str
     low: float
@@ -87,13 +89,13 @@ class Axis:
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str):
-            raise MessageError(f"an axis has a name, not {self.name!r}")
+            raise MessageError(f"the name of an axis must be a string, got {self.name!r}")
         readings: object = self.readings
         if not isinstance(readings, tuple) or not all(isinstance(one, Reading) for one in readings):
-            raise MessageError(f"axis '{self.name}': readings is a tuple of Reading(…), not {readings!r}")
+            raise MessageError(f"readings of axis '{self.name}' must be a tuple of Reading(…), got {readings!r}")
         numbers = all(isinstance(end, int | float) for end in (self.low, self.high))
         if not numbers or not -inf < self.low < self.high < inf:
-            raise MessageError(f"axis '{self.name}' reaches from {self.low!r} to {self.high!r}")
+            raise MessageError(f"axis '{self.name}' needs finite low < high, got {self.low!r} and {self.high!r}")
         if not self.readings:
             object.__setattr__(self, "readings", (Reading(self.name),))
 
@@ -111,7 +113,7 @@ class Axis:
         return np.clip(scaled, 0, SIDE - 1).astype(np.int64)
 
     def point(self, terms: Sequence[object], equal: Mapping[str, Scalar]) -> tuple[int, int] | None:
-        """A filter's place in the plane; None if it may stand anywhere, since it matches nothing that is read here."""
+        """A filter's place in the plane; None if any place will do, since it matches no message that is read here."""
         for reading in self.readings:
             one = reading.range(terms, equal)
             if one is not None:
@@ -121,11 +123,11 @@ class Axis:
         if all(reading.contradicts(equal) for reading in self.readings):
             return None
         if self.required:
-            raise MessageError(f"the filter has no range on '{self.name}', which this space needs")
+            raise MessageError(f"the filter has no range on '{self.name}', which this space requires")
         return 0, SIDE - 1
 
     def parts(self, message: Mapping[str, Value]) -> list[Plane]:
-        """What a message asks of the plane: rectangles (low from, below, high from, below)."""
+        """The region of a message in the plane: rectangles (low from, below, high from, below)."""
         readings = [reading for reading in self.readings if reading.reads(message)]
         if not readings:
             return [(0, SIDE, 0, SIDE)]
@@ -160,7 +162,7 @@ class Axis:
 
 
 def staircase(points: Iterator[tuple[int, int]]) -> list[Plane]:
-    """The ranges that cover some point, as rectangles apart from each other: a step of the skyline each."""
+    """The ranges that cover some point, as disjoint rectangles: one per step of the skyline."""
     found: list[Plane] = []
     least, begin = SIDE, None
     for low, high in sorted(points, reverse=True):
@@ -188,29 +190,29 @@ def _equalities(wanted: Filter) -> dict[str, Scalar]:
 
 @dataclass(frozen=True)
 class Space:
-    """Some axes; two dimensions each."""
+    """A space of some axes, with two dimensions each."""
 
     axes: tuple[Axis, ...]
 
     def __post_init__(self) -> None:
         if not self.axes:
-            raise MessageError("a space has at least one axis")
+            raise MessageError("a space needs at least one axis")
         names: set[str] = set()
         for axis in self.axes:
             if not isinstance(axis, Axis):
-                raise MessageError(f"a space is made of axes, Axis(…), not of {axis!r}")
+                raise MessageError(f"a space consists of axes, Axis(…), got {axis!r}")
             if axis.name in names:
-                raise MessageError(f"the axis '{axis.name}' is there twice")
+                raise MessageError(f"duplicate axis '{axis.name}'")
             names.add(axis.name)
 
     @classmethod
     def of(cls, *axes: Axis) -> "Space":
-        """A space of at least one axis; each has a name of its own."""
+        """A space of at least one axis; axis names must be distinct."""
         return cls(tuple(axes))
 
     @property
     def dimensions(self) -> int:
-        """How many coordinates a point has."""
+        """The number of coordinates of a point."""
         return 2 * len(self.axes)
 
     @property
@@ -219,18 +221,18 @@ class Space:
         return Box((0,) * self.dimensions, (SIDE,) * self.dimensions)
 
     def point(self, *wanted: Filter) -> tuple[int, ...]:
-        """The point of a filter, or of several that stand together."""
+        """The point of a filter, or of several filters that share one."""
         found: list[int] = []
         for axis in self.axes:
             tried = (axis.point(one.terms, _equalities(one)) for one in wanted)
             places = {place for place in tried if place is not None}
             if len(places) > 1:
-                raise MessageError(f"the filters can't stand together: their ranges on '{axis.name}' differ")
+                raise MessageError(f"the filters cannot share a point: their ranges on '{axis.name}' differ")
             found += next(iter(places), (0, SIDE - 1))
         return tuple(found)
 
     def area(self, probe: Probe) -> list[Box]:
-        """The region of a message, worked out once whatever the number of hops."""
+        """The region of a message, computed once for all hops."""
         if probe.area is None or probe.area[0] is not self:
             probe.area = self, self.region(probe.message)
         found = probe.area[1]

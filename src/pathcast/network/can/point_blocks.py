@@ -1,13 +1,13 @@
-"""Points of one signature, in blocks: which are in a region, which are below a point, which above.
+"""Points of one signature, in blocks: find the points in a region, below a point, or above a point.
 
-The points are cut at medians until some 64 are left; the least and greatest of each column of such a block say whether
-it can hold an answer. Since a region is upper bounds on columns (`filter_points.py`), the least ones decide. New points
-stand in a tail that is looked through, and are taken into blocks when they have become a quarter.
+The points are split at medians into blocks of about 64; the minimum and maximum of each column of a block show whether
+it can contain a result. Since a region is a set of upper bounds on columns (`filter_points.py`), the minima decide. New
+points are in a tail that is scanned, and are moved into blocks when the tail is a quarter of all.
 
-Invariant: answers are rows that are alive, by their numbers as they are after the question (asking may lay rows out
-anew); they are good until the next question or change.
-Cost: of n points, n / 64 blocks are looked at and those rows that are in blocks with an answer, or nearly; a change is
-O(log n) on average.
+Invariant: results are live rows, with their numbers after the query (a query may reorganise the rows); they are valid
+until the next query or change.
+Cost: of n points, a query reads n / 64 blocks and the rows of blocks with a result, or nearly so; a change is O(log n)
+on average.
 """
 
 import numpy as np
@@ -42,7 +42,7 @@ class PointSet:
         return self._count - self._dead
 
     def add(self, entries: npt.ArrayLike, points: npt.ArrayLike, target: int) -> None:
-        """Take up points under new numbers, all with one target."""
+        """Add points under new numbers, all with one target."""
         numbers = np.asarray(entries, np.int64).reshape(-1)
         rows = np.asarray(points, np.float64).reshape(len(numbers), self.width)
         self._reserve(self._count + len(numbers))
@@ -52,7 +52,7 @@ class PointSet:
         self._count = part.stop
 
     def remove(self, entry: int) -> None:
-        """Forget a point."""
+        """Remove a point."""
         self.alive[self._place.pop(entry)] = False
         self._dead += 1
         if self._dead > self._count // 2 and self._count > 8:
@@ -68,11 +68,11 @@ class PointSet:
         return self._place[entry]
 
     def all(self) -> Rows:
-        """All rows that are alive."""
+        """All live rows."""
         return np.flatnonzero(self.alive[: self._count])
 
     def inside(self, regions: list[tuple[int, Region]], *, loose: bool) -> Rows:
-        """Rows in all of some regions, each of the columns from its first on."""
+        """Rows in all of some regions, each given with its first column."""
         self._settle()
         rows = self._near(self._least, regions)
         for first, region in regions:
@@ -94,7 +94,7 @@ class PointSet:
         return rows[Region(most).within(-self.columns[rows])]
 
     def _near(self, least: Floats, regions: list[tuple[int, Region]]) -> Rows:
-        """The rows of blocks that may hold an answer, and of the tail."""
+        """The rows of blocks that may contain a result, and of the tail."""
         if not self._built:
             return self.all()
         blocks = np.ones(len(least), bool)
@@ -108,12 +108,12 @@ class PointSet:
         return found
 
     def _settle(self) -> None:
-        """Take the tail into blocks when it has become long."""
+        """Move the tail into blocks when it is too long."""
         if self._count > _SMALLEST and self._count - self._built + self._dead > max(_SMALLEST, self._built // 4):
             self._lay_out()
 
     def _lay_out(self) -> None:
-        """Rows in the order of blocks, the dead left out."""
+        """Sort the rows by block, and remove dead rows."""
         rows = np.flatnonzero(self.alive[: self._count])
         small = len(rows) <= _SMALLEST
         groups = [rows] if small else cut(self.columns, rows)
@@ -137,7 +137,7 @@ class PointSet:
 
 
 def cut(columns: Floats, rows: Rows) -> list[Rows]:
-    """Rows in groups that lie together: halved at the median of the column that spreads most by rank."""
+    """Rows in groups of near points: split at the median of the column that spreads most by rank."""
     found: list[Rows] = []
     waiting = [(rows, 0)]
     while waiting:
@@ -152,7 +152,7 @@ def cut(columns: Floats, rows: Rows) -> list[Rows]:
 
 
 def maximal(points: Floats, chunk: int = 256) -> Bools:
-    """Which points no other is ≤ of; of equal ones the first."""
+    """Which points have no other point ≤ them; of equal points the first."""
     order = np.argsort(np.clip(points, -1e300, 1e300).sum(axis=1), kind="stable")
     kept = PointSet(points.shape[1])
     found = np.zeros(len(points), bool)
@@ -160,7 +160,7 @@ def maximal(points: Floats, chunk: int = 256) -> Bools:
         part = order[begin : begin + chunk]
         fresh = part[[not len(kept.below(points[row])) for row in part]] if len(kept) else part
         rows = points[fresh]
-        # Being below is transitive, so who is below an earlier one is below one that is kept.
+        # Domination is transitive, so a point that an earlier point dominates is also dominated by a kept one.
         below = np.triu((rows[:, None] <= rows[None]).all(axis=2), 1).any(axis=0)
         fresh = fresh[~below]
         if len(fresh):

@@ -1,9 +1,9 @@
-"""Boxes of whole numbers: zones of a CAN, and regions that messages are for.
+"""Boxes of whole numbers: zones of a CAN, and regions of messages.
 
-A box is a low and a high corner; the low one belongs to it, the high one does not. With whole numbers every distance
-and every cut is exact, so greedy routing always comes nearer.
+A box has a low corner (inclusive) and a high corner (exclusive). With whole numbers every distance and every cut is
+exact, so greedy routing always makes progress.
 
-Cost: a few comparisons a dimension.
+Cost: a few comparisons per dimension.
 """
 
 from dataclasses import dataclass
@@ -12,26 +12,26 @@ import numpy as np
 
 from pathcast.kernels import Bools, Int64s
 
-# A space reaches from 0 to SIDE in every dimension.
+# A space extends from 0 to SIDE in every dimension.
 BITS = 20
 SIDE = 1 << BITS
 
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """The points from `low` (with it) to `high` (without it)."""
+    """The points from `low` (inclusive) to `high` (exclusive)."""
 
     low: tuple[int, ...]
     high: tuple[int, ...]
 
     @property
     def empty(self) -> bool:
-        """Whether it holds no point."""
+        """Whether the box contains no point."""
         return any(low >= high for low, high in zip(self.low, self.high, strict=True))
 
     @property
     def volume(self) -> int:
-        """How many points it holds."""
+        """The number of points in the box."""
         found = 1
         for low, high in zip(self.low, self.high, strict=True):
             found *= max(0, high - low)
@@ -41,22 +41,22 @@ class Box:
         return all(low <= at < high for low, at, high in zip(self.low, point, self.high, strict=True))
 
     def rows(self, points: Int64s) -> Bools:
-        """Which of some points, one a row, it holds."""
+        """Which of some points, one per row, are in the box."""
         return np.asarray(((points >= self.low) & (points < self.high)).all(axis=1), np.bool_)
 
     def __and__(self, other: "Box") -> "Box":
         return Box(tuple(map(max, self.low, other.low)), tuple(map(min, self.high, other.high)))
 
     def meets(self, other: "Box") -> bool:
-        """Whether they have a point in common."""
-        # A plain loop: this is asked half a million times for a thousand messages.
+        """Whether two boxes have a common point."""
+        # A plain loop: this runs half a million times for a thousand messages.
         for a, b, c, d in zip(self.low, self.high, other.low, other.high, strict=True):
             if a >= d or c >= b:
                 return False
         return True
 
     def distance(self, other: "Box") -> int:
-        """How far a point of one is from one of the other at least, dimension by dimension, added up; 0: they meet."""
+        """The Manhattan distance between two boxes; 0 if they meet."""
         found = 0
         for a, b, c, d in zip(self.low, self.high, other.low, other.high, strict=True):
             if b <= c:
@@ -66,7 +66,7 @@ class Box:
         return found
 
     def touches(self, other: "Box") -> bool:
-        """Whether they share a face: they meet in all dimensions but one, in which one ends where the other begins."""
+        """Whether two boxes share a face: they overlap in all dimensions but one, in which they are adjacent."""
         beside = 0
         for a, b, c, d in zip(self.low, self.high, other.low, other.high, strict=True):
             if b == c or d == a:
@@ -76,7 +76,7 @@ class Box:
         return beside == 1
 
     def minus(self, other: "Box") -> list["Box"]:
-        """What is left without the other, as boxes apart from each other: beside each face of it, dimension by
+        """The rest of the box without the other, as disjoint boxes: beside each face of the other, dimension by
         dimension.
         """
         if not self.meets(other):
@@ -93,12 +93,12 @@ class Box:
         return found
 
     def split(self, dimension: int, at: int) -> tuple["Box", "Box"]:
-        """The two parts below and from a place on."""
+        """The two parts: below a place, and from it on."""
         below = Box(self.low, (*self.high[:dimension], at, *self.high[dimension + 1 :]))
         return below, Box((*self.low[:dimension], at, *self.low[dimension + 1 :]), self.high)
 
     def joined(self, other: "Box") -> "Box | None":
-        """Both as one box, if they are one."""
+        """The union of two boxes, if it is a box."""
         differ = [at for at in range(len(self.low)) if (self.low[at], self.high[at]) != (other.low[at], other.high[at])]
         if len(differ) != 1:
             return None
@@ -112,7 +112,7 @@ class Box:
 
 
 def apart(boxes: list[Box]) -> list[Box]:
-    """The same points as boxes that have none in common."""
+    """The same points as disjoint boxes."""
     found: list[Box] = []
     for box in boxes:
         rest = [box] if not box.empty else []
@@ -123,7 +123,7 @@ def apart(boxes: list[Box]) -> list[Box]:
 
 
 def boxes_size(boxes: tuple[Box, ...]) -> int:
-    """Bytes of some boxes: their number, a bit a side that is not the space's own, and three bytes for each such."""
+    """Bytes of some boxes: their number, a bit per side, and three bytes per side that is not a side of the space."""
     if not boxes:
         return 0
     sides = (2 * len(boxes[0].low) + 7) // 8

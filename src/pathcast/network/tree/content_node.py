@@ -1,17 +1,18 @@
-"""A content-based network: forwarding tables with covering, built by telling neighbours what is wanted (appendix A).
+"""A content-based network: forwarding tables with covering, built by announcing filters to neighbours (appendix A).
 
-The overlay is a tree. A node has a table of filters, each with the neighbour behind which it is wanted, or LOCAL. To a
-neighbour behind which messages are published (an *uplink*) it tells the filters of all others, but for those that
-another one it has told covers; so a table holds, a neighbour, the widest filters of that side.
+The overlay is a tree. A node has a table of filters, each with the neighbour that announced it, or LOCAL. To a
+neighbour in the direction of a publisher (an *uplink*) it announces the filters of all others, except filters that
+another announced filter covers; so a table has, per neighbour, the widest filters of that side.
 
-    told(u) ⊂ filters from others than u, and every such wanted is covered by one of told(u)
+    told(u) ⊂ filters from neighbours other than u, and each of these filters is covered by one of told(u)
 
-That holds after every change: a new filter is told unless covered, and replaces those that it covers; when one goes,
-what it covered is looked at again, and what that covered in turn. Hence a message that matches a filter is passed on
-at every node on the way to it.
+That holds after every change: a new filter is announced unless covered, and replaces the filters that it covers; when a
+filter is removed, the filters that it covered are checked again, and so are the filters that those cover. Hence every
+node on the way forwards a message that matches a filter.
 
-Locality: a node reads its own table and the message or announcement in its hands.
-Cost: matching as in `filter_table.py`; a change asks once a node for what covers it and, if it is told, what it covers.
+Locality: a node reads its own table and the message or announcement that it processes.
+Cost: matching as in `filter_table.py`; per node, a change looks up the filters that cover it and, if it is announced,
+the filters that it covers.
 """
 
 from collections import Counter
@@ -30,7 +31,7 @@ LOCAL = -1
 
 @dataclass
 class Announcement:
-    """What a node tells a neighbour: filters that are wanted from now on, and those that are not."""
+    """An announcement to a neighbour: filters that are added, and filters that are dropped."""
 
     target: int
     added: dict[int, Shaped] = field(default_factory=dict)
@@ -54,14 +55,14 @@ class Announcement:
 
 @dataclass
 class Step:
-    """What becomes of a message at a node: registrations here that match, and neighbours that get it."""
+    """The result of routing a message at a node: local registrations that match, and neighbours that get a copy."""
 
     local: list[int]
     forwards: list[tuple[int, tuple[Box, ...]]]
 
 
 class ContentNode:
-    """What one node knows. Filters have numbers, the same everywhere (as a hash of their content would be)."""
+    """The state of one node. Filters have numbers, the same at all nodes (as a hash of their content would be)."""
 
     def __init__(self, number: int) -> None:
         self.number = number
@@ -77,7 +78,7 @@ class ContentNode:
     # Messages.
 
     def step(self, probe: Probe, header: tuple[Box, ...], came: int | None) -> Step:
-        """Where a message goes that came from a neighbour, or from nowhere."""
+        """Route a message that came from a neighbour, or from a local publisher (None)."""
         entries, targets = self.table.match(probe)
         here = entries[targets == LOCAL].tolist()
         local = [one for entry in here for one in self._registered[self._filters[entry][0]]]
@@ -85,27 +86,27 @@ class ContentNode:
         return Step(local, [(one, ()) for one in others])
 
     def reaches(self, target: int) -> bool:
-        """Whether a node is a neighbour still: links of a tree stay."""
+        """Whether a node is still a neighbour: the links of a tree never change."""
         return True
 
     @property
     def outgoing(self) -> set[int]:
-        """Neighbours that may be sent messages."""
+        """Neighbours that may get messages."""
         return set(self._heard) - {LOCAL}
 
     @property
     def serves(self) -> bool:
-        """Whether somebody has registered here."""
+        """Whether a subscriber has registered here."""
         return bool(self._registered)
 
     # Subscriptions.
 
     def register(self, wanted: int, shaped: Shaped, registration: int) -> list[Announcement]:
-        """A subscriber's filter."""
+        """Add a subscriber's filter; return the announcements."""
         return self.register_many([(wanted, shaped, registration)])
 
     def register_many(self, rows: Sequence[tuple[int, Shaped, int]]) -> list[Announcement]:
-        """Filters of subscribers, at once."""
+        """Add many filters of subscribers at once; return the announcements."""
         fresh: dict[int, Shaped] = {}
         for wanted, shaped, registration in rows:
             if wanted not in self._registered:
@@ -115,7 +116,7 @@ class ContentNode:
         return self.hear(LOCAL, fresh, set())
 
     def unregister(self, wanted: int, registration: int) -> list[Announcement]:
-        """A subscriber's filter goes."""
+        """Remove a subscriber's filter; return the announcements."""
         self._registered[wanted].remove(registration)
         if self._registered[wanted]:
             return []
@@ -123,7 +124,7 @@ class ContentNode:
         return self.hear(LOCAL, {}, {wanted})
 
     def hear(self, source: int, added: dict[int, Shaped], dropped: set[int]) -> list[Announcement]:
-        """Take up what a neighbour (or LOCAL) wants and wants no more; what others are to be told of it."""
+        """Add and drop filters of a neighbour (or LOCAL); return the announcements to others."""
         self._take(source, added)
         gone = {wanted: self._forget(source, wanted) for wanted in sorted(dropped)}
         wide = widest(added)
@@ -139,7 +140,7 @@ class ContentNode:
         return said
 
     def open(self, uplink: int) -> list[Announcement]:
-        """Messages come from this neighbour from now on: tell it what is wanted on this side."""
+        """Make a neighbour an uplink; return the announcement of this side's filters to it."""
         if uplink in self.told:
             return []
         self.told[uplink] = FilterTable()
@@ -189,7 +190,7 @@ class ContentNode:
             announcement.add(wanted, shaped)
 
     def _withdraw(self, announcement: Announcement, wanted: int, shaped: Shaped) -> None:
-        """A filter has gone from one side: if nobody else wants it, what it covered is told where needed."""
+        """Withdraw a filter that a side has dropped: unless another side wants it, announce filters that it covered."""
         uplink = announcement.target
         told = self.told[uplink]
         if wanted not in told or self._sources.get(wanted, set()) - {uplink}:
@@ -205,7 +206,7 @@ class ContentNode:
 
 
 def widest(filters: dict[int, Shaped]) -> list[tuple[int, Shaped]]:
-    """Filters without those that others of the same signature cover, wide ones first."""
+    """Filters without those that others of the same signature cover, the widest first."""
     if len(filters) < 2:
         return list(filters.items())
     grouped: dict[object, list[tuple[int, Shaped]]] = {}

@@ -1,10 +1,10 @@
-"""The tree of a content-based network: announcements carried from node to node until nobody has anything to tell.
+"""The tree of a content-based network: carries announcements from node to node until none are left.
 
-A graph with cycles is reduced to the tree of shortest paths from its root. A node from which messages are published is
-a *publisher*; towards it, filters are told (`content_node.py`). Another publisher can come at any time.
+A graph with cycles is reduced to the tree of shortest paths from its root. A node that publishes messages is a
+*publisher*; filters are announced towards it (`content_node.py`). A publisher can be added at any time.
 
-Invariant: between calls no announcement is under way.
-Cost: what is told, once a node on the way.
+Invariant: between calls no announcement is in transit.
+Cost: each announced filter once per node on the way.
 """
 
 from collections import deque
@@ -21,7 +21,7 @@ _WITHDRAWAL = 8
 
 
 class ContentTree:
-    """All nodes of a content-based network, and what they tell each other."""
+    """All nodes of a content-based network, and their announcements."""
 
     def __init__(self, topology: Topology, traffic: Traffic) -> None:
         self.topology = topology if topology.is_tree else topology.spanning_tree()
@@ -31,7 +31,7 @@ class ContentTree:
         self._sizes: dict[int, int] = {}
 
     def publish_from(self, node: int) -> tuple[Box, ...]:
-        """Make a node a publisher, if it is none; content-based messages need no header."""
+        """Make a node a publisher, unless it is one; content-based messages need no header."""
         if node not in self.publishers:
             self.publishers.add(node)
             rooted = self.topology.rooted(node)
@@ -41,23 +41,23 @@ class ContentTree:
         return ()
 
     def require(self, node: int) -> None:
-        """Every node is part of the tree."""
+        """Accept any node: every node is part of the tree."""
 
     def header(self, node: int, probe: Probe) -> tuple[Box, ...]:
-        """What a message starts with at its publisher."""
+        """The header of a message at its publisher."""
         return self.publish_from(node)
 
     def register(self, node: int, rows: Sequence[tuple[int, Shaped, int]], *, together: bool = False) -> None:
-        """Filters at a node: (filter, its shape, registration) each."""
+        """Add filters at a node: (filter, its shape, registration) each."""
         self._spread(node, self.nodes[node].register_many(rows))
 
     def unregister(self, node: int, wanted: int, shaped: Shaped, registration: int) -> None:
-        """A filter goes from a node."""
+        """Remove a filter from a node."""
         self._spread(node, self.nodes[node].unregister(wanted, registration))
         self._sizes.pop(wanted, None)
 
     def _size(self, wanted: int, shaped: Shaped) -> int:
-        """Bytes of a filter on its way, worked out once."""
+        """Bytes of a filter in an announcement, computed once."""
         if wanted not in self._sizes:
             self._sizes[wanted] = len(shaped.filter.encode())
         return self._sizes[wanted]

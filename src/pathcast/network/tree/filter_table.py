@@ -1,14 +1,14 @@
-"""A table of filters: which of them match a message, which cover a filter, which it covers.
+"""A table of filters: finds the filters that match a message, that cover a filter, or that a filter covers.
 
-A filter is reached through one thing that a message must have for it: the rarest of its equalities, as a pair of
-attribute and value, or else an attribute; filters that demand none are always looked at. Behind it are groups, one a
-signature, each a set of points (`point_blocks.py`). A message is looked up by its attributes and values, so what it
-costs follows the message and what matches, not the number of filters.
+Each filter has one access predicate, which a matching message must satisfy: the rarest of its equalities, as a pair of
+attribute and value, or an attribute if it has no equality; filters without either are always checked. An access
+predicate leads to groups, one per signature, each a set of points (`point_blocks.py`). A message is looked up by its
+attributes and values, so the cost depends on the message and its matches, not on the number of filters.
 
-Invariant: `match` gives exactly the entries whose filters match. What `covering` and `covered` give is so, but not all
-of it: that costs traffic and no delivery. So a filter may be found to cover one which is found to cover a third, and
-not to cover the third itself; `covered_in_turn` has that as well.
-Cost: a dictionary look-up or two an attribute; then the groups found, as in `point_blocks.py`.
+Invariant: `match` returns exactly the entries whose filters match. `covering` and `covered` are sound but incomplete,
+which costs traffic but never a delivery. So covering as found need not be transitive: a filter may cover a second, the
+second a third, and the first not the third; `covered_in_turn` includes the third.
+Cost: one or two dictionary look-ups per attribute; then the groups found, as in `point_blocks.py`.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -35,11 +35,11 @@ class Group:
         self.points = PointSet(signature.width)
         self._columns = signature.columns()
         self.filters: dict[int, Filter] = {}
-        # Makes the filters of those that were taken up by their coordinates, from an entry on.
+        # Functions that create the filters of entries which were added by coordinates, each from an entry on.
         self.makers: list[tuple[Rows, Callable[[int], Filter]]] = []
 
     def filter(self, entry: int) -> Filter:
-        """The filter of an entry, made if it was taken up by its coordinates."""
+        """The filter of an entry, created if the entry was added by coordinates."""
         known = self.filters.get(entry)
         if known is not None:
             return known
@@ -65,7 +65,7 @@ class Group:
         return rows
 
     def implied(self, other: Shaped) -> Region | None:
-        """The points of this group that can cover a filter of any signature: bounds a column; None for nowhere."""
+        """The region of points of this group that can cover a filter: bounds per column; None if it is empty."""
         if self.signature == other.signature:
             return Region(np.array([other.point]))
         mine, theirs = self.signature, other.signature
@@ -88,10 +88,10 @@ class Group:
         return Region(np.array([bounds]).reshape(1, -1))
 
     def within(self, other: Shaped) -> Rows:
-        """Rows of all filters that another covers, that one which it covers does, and so on; and of some more.
+        """A superset of the rows of filters that another covers, directly or through other filters.
 
-        However filters are found to be covered, the tightest of their ranges on a value is not wider. Of other terms of
-        a kind about the same attributes any may be why, so they tell only where there is one.
+        Whichever way a filter is covered, the tightest of its ranges on a value is not wider. With several other terms
+        of a kind about the same attributes, any may be the reason, so they are used only where there is one.
         """
         mine, theirs = _slots(self.signature), _slots(other.signature)
         least = [-np.inf] * self.signature.width
@@ -104,7 +104,7 @@ class Group:
             elif len(places) > 1 or len(others) > 1 or places[0][0] != others[0][0]:
                 continue
             elif kind[0] == "no" and not other.signature.exact:
-                continue  # an empty box, perhaps: that lies in all
+                continue  # perhaps an empty box, which every box contains
             first, width = places[0][1], 2 * len(places[0][0])
             tightest = np.max([other.point[at : at + width] for _, at in others], axis=0)
             if len(places) == 1:
@@ -123,7 +123,7 @@ _NONE: Rows = np.zeros(0, np.int64)
 
 
 class FilterTable:
-    """Entries: a filter and a target each, under a number that the owner gives."""
+    """Entries: a filter and a target each, under a number that the owner assigns."""
 
     def __init__(self) -> None:
         self._access: dict[Access, dict[Signature, Group]] = {}
@@ -146,15 +146,15 @@ class FilterTable:
         return int(points.targets[points.row(entry)])
 
     def entries(self) -> list[int]:
-        """All entries, in the order in which they came."""
+        """All entries, in order of insertion."""
         return list(self._of)
 
     def add(self, entry: int, shaped: Shaped, target: int = 0) -> None:
-        """Take up a filter."""
+        """Add a filter."""
         self.add_many([entry], [shaped], target)
 
     def add_many(self, entries: Sequence[int], shaped: Sequence[Shaped], target: int = 0) -> None:
-        """Take up filters under new numbers, all with one target."""
+        """Add filters under new numbers, all with one target."""
         grouped: dict[Signature, list[int]] = {}
         for at, one in enumerate(shaped):
             grouped.setdefault(one.signature, []).append(at)
@@ -174,20 +174,20 @@ class FilterTable:
         target: int = 0,
         filter_of: Callable[[int], Filter] | None = None,
     ) -> None:
-        """Take up many exact filters of one signature by their points alone.
+        """Add many exact filters of one signature by their points alone.
 
-        An entry may have filters of several signatures; it can't be removed, and covers nothing. `filter_of` makes the
-        filter of an entry, for messages whose values coordinates can't tell apart.
+        An entry may have filters of several signatures; it cannot be removed, and covers nothing. `filter_of` creates
+        the filter of an entry, for messages whose values have equal coordinates.
         """
         if not signature.exact:
-            raise MessageError("filters that coordinates don't decide can't be given by their coordinates")
+            raise MessageError("filters whose coordinates are not exact cannot be added by coordinates; use add_many")
         group = self._group(signature)
         group.points.add(entries, points, target)
         if filter_of is not None:
             group.makers.append((entries, filter_of))
 
     def remove(self, entry: int) -> None:
-        """Forget an entry."""
+        """Remove an entry."""
         group = self._of.pop(entry)
         del group.filters[entry]
         group.points.remove(entry)
@@ -206,7 +206,7 @@ class FilterTable:
         return entries, np.concatenate([points.targets[rows] for points, rows in found])
 
     def targets(self, probe: Probe) -> list[int]:
-        """The targets of entries that match, each once."""
+        """The distinct targets of entries that match."""
         found: list[int] = np.unique(self.match(probe)[1]).tolist()
         return found
 
@@ -227,17 +227,17 @@ class FilterTable:
             yield from self._confirmed(group, rows, shaped, wider=False)
 
     def covered_in_turn(self, shaped: Shaped) -> Iterator[int]:
-        """Entries that may be covered by this filter, by one that it covers, and so on: some more than are."""
+        """A superset of the entries that this filter covers, directly or through other filters."""
         for group in self._demanding(shaped.signature):
             rows = group.within(shaped)
             yield from group.points.entries[rows].tolist()
 
     def _demanding(self, mine: Signature) -> list[Group]:
-        """The groups whose filters demand all that those of a signature demand."""
+        """The groups whose filters require everything that filters of a signature require."""
         return [group for theirs, (_, group) in self._groups.items() if theirs == mine or _may_imply(theirs, mine)]
 
     def _confirmed(self, group: Group, rows: Rows, shaped: Shaped, *, wider: bool) -> Iterator[int]:
-        """Entries of rows, those that coordinates don't decide asked one by one."""
+        """Entries of rows; filters whose coordinates are not exact are checked one by one."""
         entries = group.points.entries[rows].tolist()
         if group.signature == shaped.signature and shaped.signature.exact:
             yield from entries
@@ -264,7 +264,7 @@ class FilterTable:
         yield from self._access.get(_ALWAYS, {}).values()
 
     def _reached_by(self, shaped: Shaped) -> Iterator[Group]:
-        """The groups that hold filters which may cover one."""
+        """The groups with filters that may cover a filter."""
         signature = shaped.signature
         yield from self._behind(signature.equal)
         names = {name for name, _ in signature.equal} | {name for slot in signature.slots for name in slot.names}
@@ -278,7 +278,7 @@ class FilterTable:
 
 
 def _accesses(signature: Signature) -> list[Access]:
-    """What a message must have for filters of a signature: pairs first, then attributes, then nothing."""
+    """The possible access predicates of a signature: pairs first, then attributes, then none."""
     if signature.equal:
         return list(signature.equal)
     names = {name for slot in signature.slots if slot.kind != "no" for name in slot.names}
@@ -287,7 +287,7 @@ def _accesses(signature: Signature) -> list[Access]:
 
 
 def _may_imply(theirs: Signature, mine: Signature) -> bool:
-    """Whether filters of a signature may be covered by one of mine: they demand all that mine demands."""
+    """Whether a filter of mine may cover filters of a signature: they require everything that mine requires."""
     pairs = dict(theirs.equal)
     if any(name not in pairs or pairs[name] != value for name, value in mine.equal):
         return False
@@ -296,7 +296,7 @@ def _may_imply(theirs: Signature, mine: Signature) -> bool:
 
 
 def _slots(signature: Signature) -> dict[tuple[str, tuple[str, ...]], list[tuple[tuple[str, ...], int]]]:
-    """Slots by their kind and attributes: their axes and first column each."""
+    """Slots by kind and attributes: the axes and first column of each."""
     found: dict[tuple[str, tuple[str, ...]], list[tuple[tuple[str, ...], int]]] = {}
     for slot, at in zip(signature.slots, signature.columns(), strict=True):
         found.setdefault((slot.kind, slot.names), []).append((slot.axes, at))

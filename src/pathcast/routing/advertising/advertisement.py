@@ -1,15 +1,15 @@
-"""Advertisements: what a router tells a neighbour of all that is wanted on its side of their link.
+"""Advertisements: a router advertises to a neighbour the subscriptions on its side of their link.
 
-The sender of an advertisement is the *downstream* router of the link: documents come to it from whoever received the
-advertisement. What travels are aggregated subscriptions and the information derived for annotations (§4): which
-aggregates are simple and what has to be bound in them, data patterns with their frequencies, and the values that
-structure annotations must carry. Their numbers, and the advertisement's version, are what annotations refer to.
+The sender of an advertisement is the *downstream* router of the link: the receiver sends documents to it. An
+advertisement has aggregated subscriptions and the information derived for annotations (§4): the simple aggregates with
+the wildcards to bind, data patterns with their frequencies, and the values that structure annotations must carry.
+Annotations refer to their numbers and to the advertisement's version.
 
-What the sender keeps are the tables of §5: the entries behind each aggregate (T_agg), those behind each simple one with
+The sender keeps the tables of §5: the entries behind each aggregate (T_agg), those behind each simple aggregate with
 their bindings (T_sagg), and those that contain each data pattern (T_pat).
 
-Invariant: whatever matches an entry of the sender that somebody else than the receiver wants matches an aggregate that
-covers it. An entry contains a data pattern only by parts that it demands in every case.
+Invariant: a document that matches an entry of the sender with a target other than the receiver matches an aggregate
+that covers the entry. An entry contains a data pattern only by parts that it always requires.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -33,10 +33,10 @@ MOST_REMEMBERED = 1 << 12
 
 
 class EntriesBehind:
-    """For each number (of an aggregate, of a data pattern) the entries that stand behind it.
+    """For each number (of an aggregate or a data pattern) the entries behind it.
 
-    With `data`, numbers are those of its patterns, and where one is absent, so are all that contain it: of an entry,
-    those that lie in another one of it need not be looked at.
+    With `data`, numbers are those of its patterns. If a pattern is absent, so are all that contain it: patterns of an
+    entry that are contained in another pattern of the entry can be ignored.
     """
 
     def __init__(self, entries: Iterable[Sequence[int] | Int32s], data: DataPatterns | None = None) -> None:
@@ -51,7 +51,7 @@ class EntriesBehind:
         return len(self._offsets) - 1
 
     def mark(self, numbers: Mask, among: Int32s, idle: Mask, marked: Mask) -> int:
-        """Mark which `among` some entries are behind these numbers, but for idle ones; how many are newly marked."""
+        """Mark the entries of `among` behind these numbers, except idle ones; return how many are newly marked."""
         if self._over is None:
             self._over = self._numbers_over()
             self._is_single = bool(np.all(np.diff(self._over[0]) == 1))
@@ -66,7 +66,7 @@ class EntriesBehind:
         return found[: list_behind(self._offsets, self._entries, numbers, found)]
 
     def _numbers_over(self) -> tuple[Int32s, Int32s]:
-        """For each entry the numbers that it stands behind, those with few entries first: they hold most often."""
+        """For each entry its numbers, those with few entries first: they hold most often."""
         counts = np.diff(self._offsets)
         numbers = np.repeat(np.arange(len(self), dtype=np.int32), counts)
         entries, count = self._entries, int(self._entries.max(initial=-1)) + 1
@@ -79,7 +79,7 @@ class EntriesBehind:
         return begins, numbers[order]
 
     def _needed(self, data: DataPatterns, count: int) -> Mask:
-        """For each pattern and entry behind it whether the entry is behind no pattern that contains this one."""
+        """For each pattern and entry behind it, whether the entry is behind no pattern that contains this pattern."""
         needed, larger = np.ones(len(self._entries), dtype=np.bool_), np.zeros(count, dtype=np.bool_)
         parts, wholes = data.parts(data, proper=True)
         for part in np.unique(parts).tolist():
@@ -90,16 +90,16 @@ class EntriesBehind:
         return needed
 
     def expire(self, numbers: Int64s, places: Int64s, expiry: Int32s) -> None:
-        """Let the entries behind each number expire at its place, unless they do so earlier."""
+        """Make the entries behind each number expire at its place, unless they expire earlier."""
         expire_behind(self._offsets, self._entries, numbers, places, expiry)
 
     def arrays(self) -> dict[str, AnyArray]:
-        """The entries as arrays; `restore` takes them back."""
+        """The entries as arrays, for `restore`."""
         return {"offsets": self._offsets, "entries": self._entries}
 
     @classmethod
     def restore(cls, arrays: Mapping[str, AnyArray]) -> "EntriesBehind":
-        """What `arrays` was taken of, on the same memory."""
+        """The object that `arrays` was called on, over the same memory."""
         made = cls(())
         made._offsets, made._entries = arrays["offsets"], arrays["entries"]
         return made
@@ -109,17 +109,17 @@ class EntriesBehind:
         return self._entries[self._offsets[number] : self._offsets[number + 1]]
 
     def moved(self, to: Int32s) -> "EntriesBehind":
-        """The same with other numbers for entries, -1 for those that are gone."""
+        """The same with other numbers for entries, -1 for removed entries."""
         moved = (to[self.entries_at(number)] for number in range(len(self)))
         return EntriesBehind((entries[entries >= 0] for entries in moved), self._data)
 
 
 class BoundEntries:
-    """Which entries of the sender match when an aggregate is bound (T_sagg).
+    """The entries of the sender that match when an aggregate is bound (T_sagg).
 
-    `numbers` has the number that lasts of each aggregate, by its place in the advertisement; `to` the entry of each
-    entry that there was, -1 for one that is gone, if the table has been made anew; `unbound` what stands behind each
-    aggregate whatever is bound in it, if that is known.
+    `numbers` has the permanent number of each aggregate, by its place in the advertisement; `to` the new entry of each
+    old entry, -1 for removed entries, if the table has been rebuilt; `unbound` the entries behind each aggregate for
+    any bindings, if known.
     """
 
     def __init__(
@@ -135,17 +135,17 @@ class BoundEntries:
 
     @property
     def unbound(self) -> EntriesBehind:
-        """The entries that match whenever an aggregate does, by its place, whatever stands for its wildcards."""
+        """The entries that match whenever an aggregate does, by its place, for any bindings."""
         if self._unbound is None:
             self._unbound = EntriesBehind(self._entries(Bound(number, ())) for number in range(len(self.numbers)))
         return self._unbound
 
     def holding(self, aggregates: Mask) -> Int32s:
-        """The entries that match a document which matches these aggregates, whatever stands for their wildcards."""
+        """The entries that match every document that matches these aggregates, for any bindings."""
         return self.unbound.entries(aggregates)
 
     def entries(self, bound: Bound) -> Int32s:
-        """The entries that match a document in which an aggregate is bound so."""
+        """The entries that match a document in which an aggregate has these bindings."""
         found = self._remembered.get(bound)
         if found is None:
             found = self._entries(bound)
@@ -162,13 +162,13 @@ class BoundEntries:
         return entries[entries >= 0]
 
     def public(self) -> tuple[Simple, ...]:
-        """What the receiver hears of it: the simple aggregates by their places."""
+        """The part that is advertised: the simple aggregates by their places."""
         assert isinstance(self.derived, ChangingDerived)
         places = {number: place for place, number in enumerate(self.numbers)}
         return tuple(Simple(places[each.aggregate], each.count, each.wildcards) for each in self.derived.simple)
 
     def state(self) -> dict[int, list[tuple[Any, list[int]]]]:
-        """By the place of each simple aggregate its entries and what tells that they match, for `StoredSimple`."""
+        """By the place of each simple aggregate its entries and the conditions for them, for `StoredSimple`."""
         assert isinstance(self.derived, ChangingDerived)
         found = {}
         for place, number in enumerate(self.numbers):
@@ -189,7 +189,7 @@ class BoundEntries:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Advertisement:
-    """What `downstream` told `upstream`; `steps` have the aggregates together."""
+    """An advertisement from `downstream` to `upstream`; `steps` is the total of the aggregates."""
 
     upstream: str
     downstream: str

@@ -1,15 +1,15 @@
-"""Composing an advertisement: from all that is wanted behind a router, or from the last one and what has changed since.
+"""Compose an advertisement: from all subscriptions behind a router, or from the last advertisement and the changes.
 
-Aggregates follow the subscriptions (`incremental_aggregation.py`) within `keep` of the steps of all that the routing
-table has for others than the receiver, local subscriptions and what neighbours advertised alike: a router aggregates
-its subscriptions "to a size that is k % of the original set" (§6.1), and the paper's annotations of 160 bytes for NS
-are a bit for each of a quarter of 5,000. But what one neighbour advertised may always stay as it is, so that a router
-in between, with little of its own, does not make everything looser again. Derived information follows the aggregates
-(`derived_information.py`).
+Aggregates follow the subscriptions (`incremental_aggregation.py`) within `keep` of the steps of all patterns in the
+routing table with targets other than the receiver, local subscriptions and neighbours' advertisements alike: a router
+aggregates its subscriptions "to a size that is k % of the original set" (§6.1), and the paper's annotations of 160
+bytes for NS are a bit for each of a quarter of 5,000. But the advertisement of one neighbour may always stay as it is,
+so that a router with few subscriptions of its own does not loosen everything again. Derived information follows the
+aggregates (`derived_information.py`).
 
-Invariant: every entry that somebody else than the receiver wants stands behind an aggregate that contains it.
-Cost: anew, see `subscription_aggregation.py` and `derived_information.py`; after a change some 100 µs for each new
-entry, and some microseconds for each aggregate and entry to write down which stands behind which.
+Invariant: every entry with a target other than the receiver is behind an aggregate that contains it.
+Cost: from scratch, see `subscription_aggregation.py` and `derived_information.py`; after a change about 100 µs per new
+entry, and some microseconds per aggregate and entry to record the entries behind each aggregate.
 """
 
 from ..annotations.data_pattern_occurrences import DataPatterns
@@ -18,12 +18,12 @@ from ..router import Router
 from .advertisement import Advertisement, BoundEntries, EntriesBehind
 from .incremental_aggregation import ChangingAggregation
 
-# What is advertised besides aggregates: so many bits are an ND annotation.
+# Limits of derived information: the number of data patterns is the number of bits of an ND annotation.
 BUDGET = Budget(simple=4096, data=1024)
 
 
 def compose(router: Router, upstream: str, keep: float, *, anew: bool) -> Advertisement:
-    """What a router tells a neighbour."""
+    """The advertisement of a router to a neighbour; `anew`: from scratch."""
     before, derived = router.made.get(upstream), router.aggregations.get(upstream)
     if anew or derived is None:
         derived = router.aggregations[upstream] = ChangingDerived(ChangingAggregation(keep), BUDGET)

@@ -1,11 +1,11 @@
-"""Who advertises what to whom: keeps every router's advertisements in step with the subscriptions.
+"""Advertisement updates: keep every router's advertisements consistent with the subscriptions.
 
 Documents that are published at a router flow away from it, so along each link of the tree the router that is further
-away advertises to the nearer one, the leaves first. What a router advertises over a link depends on its side of the
-link alone, not on where documents are published; it is made when a source first needs it.
+away advertises to the nearer one, the leaves first. The advertisement over a link depends only on the sender's side of
+the link, not on where documents are published; it is made when a source first needs it.
 
-Invariant: after `follow(source)` every advertisement that documents from `source` meet covers all subscriptions on its
-side. Versions count the advertisements of a router to a neighbour, from 1.
+Invariant: after `follow(source)` every advertisement on the way of documents from `source` covers all subscriptions on
+its side. Versions count the advertisements of a router to a neighbour, from 1.
 """
 
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ from .advertisement_composition import compose
 
 
 class Advertising:
-    """Makes advertisements and passes them on."""
+    """Makes advertisements and sends them."""
 
     def __init__(self, topology: Topology, routers: Mapping[str, Router]) -> None:
         self.topology = topology
@@ -30,7 +30,7 @@ class Advertising:
         self._anew: set[tuple[str, str]] = set()
 
     def changed(self, router: str) -> None:
-        """Subscriptions at a router have changed: whatever advertises them has to follow."""
+        """Record that subscriptions at a router have changed, so that advertisements of them are updated."""
         waiting: list[tuple[str, str | None]] = [(router, None)]
         while waiting:
             name, came_from = waiting.pop()
@@ -40,13 +40,13 @@ class Advertising:
                     waiting.append((other, name))
 
     def advertise(self, keep: float, source: str) -> None:
-        """Make all advertisements anew, with this part of the steps kept."""
+        """Make all advertisements from scratch, with this part of the steps."""
         self.keep = keep
         self._stale, self._anew = set(self._all), set(self._all)
         self.follow(source)
 
     def follow(self, source: str) -> None:
-        """Bring the advertisements up to date that documents from `source` meet, from the leaves up."""
+        """Update the advertisements on the way of documents from `source`, from the leaves up."""
         if not self._stale:
             return
         rooted = self.topology.rooted(source)

@@ -1,20 +1,19 @@
-"""An aggregation that follows its subscriptions: they come and go, aggregates keep their numbers, versions tell what
-changed.
+"""Incremental aggregation: subscriptions are added and removed, aggregates keep their numbers, versions list changes.
 
-Whatever is aggregated first is aggregated as a whole (`subscription_aggregation.py`). After that
+The first subscriptions are aggregated as a whole (`subscription_aggregation.py`). After that
 
-- a subscription that goes leaves its aggregate; an aggregate without subscriptions goes;
-- a subscription that comes joins an aggregate that contains it, found by matching (`pattern_covering.py`), or becomes
-one;
-- when the aggregates have `SLACK` more steps than they may, they are merged among themselves until they fit;
+- a removed subscription leaves its aggregate; an aggregate without subscriptions is removed;
+- a new subscription joins an aggregate that contains it, found by matching (`pattern_covering.py`), or becomes an
+  aggregate itself;
+- when the aggregates exceed the allowed steps by `SLACK`, they are merged until they fit;
 - when most subscriptions have changed since the last time, all are aggregated as a whole again: only that can make an
   aggregate tighter.
 
     version 7: /a/b/c joins 3     version 8: 5 and 9 merged, now 31      since 6: 31 new, 5 and 9 gone, 3 regrouped
 
 Invariant: every subscription is covered by one aggregate, which contains it. A number never means two patterns.
-Cost: some 100 µs for a subscription that comes, a few for one that goes; merging and aggregating as
-`subscription_aggregation.py` says, once in many changes.
+Cost: about 100 µs per new subscription, a few per removed one; once in many changes, merging and aggregating as in
+`subscription_aggregation.py`.
 """
 
 from collections import deque
@@ -36,7 +35,7 @@ _REMEMBERED = 256
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What a version brought: aggregates that are new, that are gone, and that cover others than before."""
+    """The changes of a version: aggregates that are new, that are gone, and that cover other subscriptions."""
 
     version: int
     added: Mapping[int, Pattern]
@@ -45,11 +44,11 @@ class Changes:
 
 
 class ChangingAggregation:
-    """Aggregates of subscriptions that come and go, both by number."""
+    """Aggregates of changing subscriptions, both by number."""
 
     def __init__(self, keep: float = 0.25) -> None:
         if not 0 <= keep <= 1:
-            raise ValueError(f"keep must lie in 0..1, not {keep}")
+            raise ValueError(f"keep must be from 0 to 1, got {keep}")
         self.keep = keep
         self.version = 0
         self.patterns: dict[int, Pattern] = {}
@@ -59,28 +58,28 @@ class ChangingAggregation:
         self.original_steps = 0
         self.steps = 0
         self._losses: dict[int, float] = {}
-        self._index: CoverIndex | None = None  # made when the first subscription comes by itself
+        self._index: CoverIndex | None = None  # made when the first single subscription is added
         self._next = 0
         self._added: set[int] = set()
         self._gone: set[int] = set()
-        self._moved = 0  # subscriptions that came or went since all were aggregated
+        self._moved = 0  # subscriptions added or removed since all were aggregated
         self._history: deque[Changes] = deque(maxlen=_REMEMBERED)
 
     def change(
         self, add: Mapping[int, Pattern] | None = None, remove: Iterable[int] = (), *, least: int = 0
     ) -> Changes:
-        """Take up and give up subscriptions; what that changed is a new version.
+        """Add and remove subscriptions; return the changes as a new version.
 
-        `least`: so many steps the aggregates may have, whatever the share `keep` of the subscriptions' steps is.
+        `least`: the aggregates may always have this number of steps, even if `keep` allows fewer.
         """
         gone = list(remove)
         come = dict(add or {})
         unknown = [number for number in gone if number not in self.patterns]
         if unknown:
-            raise KeyError(f"no subscription has number {unknown[0]}")
+            raise KeyError(f"unknown subscription number {unknown[0]}")
         taken = [number for number in come if number in self.patterns and number not in gone]
         if taken:
-            raise ValueError(f"number {taken[0]} is in use")
+            raise ValueError(f"subscription number {taken[0]} is already in use")
         touched = set[int]()
         self._added, self._gone = set(), set()
         for number in gone:
@@ -99,7 +98,7 @@ class ChangingAggregation:
         return self._closed(touched)
 
     def changes_since(self, version: int) -> Changes | None:
-        """All that has changed after a version; None if that was too long ago to be remembered."""
+        """All changes after a version; None if the version is too old."""
         later = [changes for changes in self._history if changes.version > version]
         if len(later) != self.version - version:
             return None
@@ -122,7 +121,7 @@ class ChangingAggregation:
     # One subscription.
 
     def _give_up(self, number: int) -> int:
-        """Let a subscription go; return the aggregate that covered it."""
+        """Remove a subscription; return the aggregate that covered it."""
         self.original_steps -= size(self.patterns.pop(number))
         aggregate = self.aggregate_of.pop(number)
         self.covered[aggregate].discard(number)
@@ -131,7 +130,7 @@ class ChangingAggregation:
         return aggregate
 
     def _take_up(self, number: int, pattern: Pattern) -> int:
-        """Let a subscription come; return the aggregate that covers it."""
+        """Add a subscription; return the aggregate that covers it."""
         self.patterns[number] = pattern
         index = self._index = self._index or CoverIndex(self.aggregates)
         aggregate = index.find(pattern)
@@ -146,7 +145,7 @@ class ChangingAggregation:
     # Aggregates.
 
     def _add(self, pattern: Pattern, covered: set[int], loss: float, number: int | None = None) -> int:
-        """A new aggregate, or, with `number`, one that had it before."""
+        """Add an aggregate; with `number`, one that had this number before."""
         if number is None:
             number, self._next = self._next, self._next + 1
             self._added.add(number)
@@ -165,7 +164,7 @@ class ChangingAggregation:
         self._gone.add(aggregate)
 
     def _aggregate_all(self, bound: int) -> set[int]:
-        """Aggregate all subscriptions as a whole; return the aggregates that cover others than before."""
+        """Aggregate all subscriptions as a whole; return the aggregates whose subscriptions have changed."""
         numbers = list(self.patterns)
         patterns = list(self.patterns.values())
         clusters = Clusters.of(patterns)
@@ -175,7 +174,7 @@ class ChangingAggregation:
         return self._take_over(clusters, [{numbers[member] for member in members} for members in clusters.members])
 
     def _merge(self, bound: int) -> set[int]:
-        """Merge aggregates until they fit; return those that cover others than before."""
+        """Merge aggregates until they fit; return those whose subscriptions have changed."""
         covered = list(self.covered.values())
         single = [[place] for place in range(len(covered))]
         clusters = Clusters(list(self.aggregates.values()), single, list(self._losses.values()))
@@ -184,7 +183,7 @@ class ChangingAggregation:
         return self._take_over(clusters, together)
 
     def _take_over(self, clusters: Clusters, covered: list[set[int]]) -> set[int]:
-        """Have these aggregates from now on, those that were there under the numbers that they had."""
+        """Replace the aggregates by these; aggregates that existed before keep their numbers."""
         before, covered_before = self.aggregates, self.covered
         known = {pattern: number for number, pattern in before.items()}
         self.aggregates, self.covered, self.aggregate_of, self._losses, self.steps = {}, {}, {}, {}, 0
@@ -201,7 +200,7 @@ class ChangingAggregation:
         return {number for number in before.keys() & self.covered if self.covered[number] != covered_before[number]}
 
     def _closed(self, touched: set[int]) -> Changes:
-        """The new version, if anything is new."""
+        """Close the changes as a new version, if there are any."""
         added = {number: self.aggregates[number] for number in sorted(self._added - self._gone)}
         gone = frozenset(self._gone - self._added)
         regrouped = frozenset(touched - self._gone - self._added)

@@ -1,17 +1,18 @@
 """Clusters: patterns that one small change makes equal, found by hashing all changes of all patterns at once.
 
-Each pattern is a tree of parts (`pattern_generalisation.py`); a part's hash is mixed from its label and the sum of the
-hashes below it, so that the order of branches does not matter. A change of one part changes the hashes on its way up
-to the root only; all changes of all patterns are taken up to their roots together, a level at a time, in arrays.
+Each pattern is a tree of parts (`pattern_generalisation.py`); the hash of a part combines its label and the sum of the
+hashes below it, so that the order of branches does not matter. A change of one part changes only the hashes on the path
+to the root; all changes of all patterns are propagated to their roots together, level by level, in arrays.
 
     /a/b/c   ─ c becomes * ─▶ h(/a/b/*)  ◀─ d becomes * ─   /a/b/d
 
-Clusters are ranked by the steps that they save for each pattern in them and each unit of loss.
+Clusters are ranked by the steps that they save per pattern and unit of loss.
 
-Invariant: members of a cluster have equal hashes after the change; whoever merges them makes the change and compares.
+Invariant: members of a cluster have equal hashes after the change; the caller that merges them applies the change and
+compares.
 Not done: clusters by two changes at once, or of patterns stripped to their longest path. The latter was measured: it
 merges more and excludes no more documents.
-Cost: a microsecond a part to lay patterns out, and some vector operations for each level; a second for 50,000 patterns.
+Cost: a microsecond per part to lay out patterns, and some vector operations per level; a second for 50,000 patterns.
 """
 
 from collections.abc import Sequence
@@ -34,7 +35,7 @@ LOSSES: dict[Change, float] = {
     "condition": 2.0,
 }
 ALONE = 4.0
-"""How much more it counts as a loss when a pattern is loosened without another one that it saves."""
+"""The factor on the loss when a pattern is loosened without saving another one."""
 
 Hashes = UInt64s
 _NUMBERS = {change: number for number, change in enumerate(CHANGES)}
@@ -103,7 +104,7 @@ class Forest:
                 np.add.at(self.whole, self.parent[here], self.whole[here])
 
     def changed(self) -> tuple[Hashes, Int64s]:
-        """For each allowed change the hash of the whole pattern after it, and how many steps go with it."""
+        """For each allowed change the hash of the whole pattern after it, and the number of steps that it removes."""
         place, change = self.allowed[:, 0], self.allowed[:, 1]
         code, below = self.code[place], self.below[place]
         after = np.zeros(len(place), dtype=np.uint64)
@@ -136,7 +137,7 @@ class Forest:
 
 
 def clusters(patterns: Sequence[Pattern], sizes: Sequence[int], losses: Sequence[float]) -> list[Cluster]:
-    """All clusters that save steps, the best first; `losses` is what each pattern has lost before."""
+    """All clusters that save steps, the best first; `losses` has the previous loss of each pattern."""
     forest = Forest(patterns)
     if not len(forest.allowed):
         return []
@@ -146,7 +147,7 @@ def clusters(patterns: Sequence[Pattern], sizes: Sequence[int], losses: Sequence
     hashes, lost, owner = hashes[order], lost[order], owner[order]
     new = np.ones(len(order), dtype=np.bool_)
     new[1:] = (hashes[1:] != hashes[:-1]) | (owner[1:] != owner[:-1])
-    order, hashes, lost, owner = order[new], hashes[new], lost[new], owner[new]  # a pattern stands in a cluster once
+    order, hashes, lost, owner = order[new], hashes[new], lost[new], owner[new]  # a pattern is in a cluster once
     begin = np.flatnonzero(np.concatenate([[True], hashes[1:] != hashes[:-1]]))
     count = np.diff(np.concatenate([begin, [len(hashes)]]))
     size = np.asarray(sizes, dtype=np.int64)
@@ -173,7 +174,7 @@ def clusters(patterns: Sequence[Pattern], sizes: Sequence[int], losses: Sequence
 
 
 def _mixed(code: Int64s, below: Hashes) -> Hashes:
-    """A hash of a label and of what hangs below it."""
+    """A hash of a label and of the hashes below it."""
     mixed = (code.astype(np.uint64) + np.uint64(1)) * _FIRST + below
     mixed = (mixed ^ (mixed >> np.uint64(30))) * _SECOND
     mixed = (mixed ^ (mixed >> np.uint64(27))) * _THIRD

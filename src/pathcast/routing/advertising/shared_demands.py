@@ -1,11 +1,12 @@
-"""What all subscriptions demand of a document as a whole, every aggregate demands, too.
+"""Shared demands: absolute paths that all subscriptions require; every aggregate requires them, too.
 
-A predicate with an absolute path, `/news/body[//test]`, asks about the document and not about the step that it stands
-at. Where every subscription of a collection demands the same one, aggregating must not give it up to save a step:
-it is taken off all patterns, these are aggregated, and it is put back on every aggregate.
+A predicate with an absolute path, `/news/body[//test]`, is about the whole document and not about its step. If all
+subscriptions of a collection require the same absolute path, aggregation must not drop it to save a step: it is removed
+from all patterns, these are aggregated, and it is added to every aggregate.
 
-Invariant: a pattern without what is shared, and with it again, matches the same documents.
-Cost: one look at each mandatory node.
+Invariant: a pattern from which the shared paths are removed, and to which they are added again, matches the same
+documents.
+Cost: one visit of each mandatory node.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,7 +17,7 @@ Shared = frozenset[Root]
 
 
 def shared_by(patterns: Sequence[Pattern]) -> Shared:
-    """The absolute paths that all of these patterns demand, and at least one of them in a predicate."""
+    """The absolute paths that all of these patterns require, at least one pattern in a predicate."""
     found: Shared | None = None
     predicates: set[Root] = set()
     for pattern in patterns:
@@ -29,14 +30,14 @@ def shared_by(patterns: Sequence[Pattern]) -> Shared:
 
 
 def without(pattern: Pattern, shared: Shared) -> Pattern:
-    """A pattern that does not demand what is shared; one that demands nothing else has no steps left."""
+    """The pattern without the shared paths; a pattern that requires nothing else has no steps left."""
     if pattern.root is None or not shared:
         return pattern
     return Pattern(None if Root(pattern.root) in shared else _cleared(pattern.root, shared))
 
 
 def having(pattern: Pattern, shared: Shared) -> Pattern:
-    """A pattern that demands what is shared, besides."""
+    """The pattern with the shared paths added."""
     if not shared:
         return pattern
     if pattern.root is None:
@@ -44,11 +45,11 @@ def having(pattern: Pattern, shared: Shared) -> Pattern:
         root = node(first.node.axis, first.node.test, (*first.node.conditions, *others))
     else:
         root = node(pattern.root.axis, pattern.root.test, (*pattern.root.conditions, *sorted(shared, key=repr)))
-    return Pattern(root) if isinstance(root, Node) else pattern  # what never matches demands everything
+    return Pattern(root) if isinstance(root, Node) else pattern  # a pattern that never matches requires everything
 
 
 def _demanded(pattern: Pattern) -> Iterator[Root]:
-    """The absolute paths among what must hold in every case; the pattern itself is one."""
+    """The absolute paths that must hold in every case; the pattern itself is one."""
     if pattern.root is None:
         return
     if isinstance(node(pattern.root.axis, pattern.root.test, pattern.root.conditions), Node):

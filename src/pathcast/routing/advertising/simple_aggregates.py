@@ -1,21 +1,21 @@
 """Simple aggregated subscriptions: aggregates that become a subscription when their wildcards are bound (§2, §4.1).
 
-An aggregate is simple for a subscription that it covers when putting segments of the subscription in the place of its
-wildcards gives a pattern that implies the subscription. Then a router that knows what the wildcards stood for in a
-document knows that the subscription matches, and can forward the document without reading it.
+An aggregate is simple for a subscription that it covers if replacing its wildcards by segments of the subscription
+gives a pattern that implies the subscription. Then a router that knows the bindings of the wildcards in a document
+knows that the subscription matches, and can forward the document without reading it.
 
     aggregate  /a/*//d     subscription /a/b/c/d    * is b, // is c         simple
                            subscription /a/b//e/d   * is b, // ends with e  simple, to be compared label by label
-                           subscription /a/b[x]/d                           not: nothing tells of x
-                           subscription /a/b/d[@n = 5]                      not: nothing tells of the value
+                           subscription /a/b[x]/d                           not simple: x is unknown
+                           subscription /a/b/d[@n = 5]                      not simple: the value is unknown
 
-What is advertised of it is a `Simple`: how many subscriptions there are, and which wildcards have to be bound for one
-of them at least. What stays is the table of their bindings (T_sagg of §5).
+A `Simple` is advertised: the number of these subscriptions, and the wildcards that at least one of them needs bound.
+The router keeps the table of their bindings (T_sagg of §5).
 
 Invariant (PS): if a document matches the aggregate with these bindings, it matches every subscription that `known`
-gives for them. That is proved for every entry of the table, by containment, when it is made, values included: a
-condition of the subscription must be one of the aggregate's own.
-Cost: a few proofs for each subscription once; afterwards a hash look-up for each set of wildcards that matter together.
+returns for them. Containment proves this for every entry of the table when the entry is made, including values: a
+condition of the subscription must be a condition of the aggregate.
+Cost: a few proofs per subscription once; afterwards a hash look-up for each set of wildcards that matter together.
 """
 
 from collections import Counter
@@ -49,33 +49,33 @@ class Simple:
     wildcards: tuple[int, ...]
 
     def benefit(self, labels: int) -> float:
-        """§4.1: the subscriptions that it may match for each label that its bindings have, or would have."""
+        """§4.1: the subscriptions that it may match per label of its bindings."""
         return self.count / max(1, labels)
 
 
 class SimpleAggregates:
-    """All simple aggregates, by number, and which subscriptions, by number, their bindings tell to match."""
+    """All simple aggregates, by number, and the subscriptions, by number, that match for given bindings."""
 
     def __init__(self) -> None:
         self._tables: dict[int, _Table] = {}
 
     @classmethod
     def of(cls, aggregation: Aggregation, patterns: Sequence[Pattern]) -> Self:
-        """Those of an aggregation, everything numbered by its place."""
+        """The simple aggregates of an aggregation, numbered by place."""
         made = cls()
         for number, (aggregate, covered) in enumerate(zip(aggregation.aggregates, aggregation.covered, strict=True)):
             made.follow(number, aggregate, {index: patterns[index] for index in covered.tolist()})
         return made
 
     def follow(self, number: int, aggregate: Pattern, covered: Mapping[int, Pattern]) -> None:
-        """Let an aggregate, which is a new one or the same as before, cover these subscriptions and no others."""
+        """Set the subscriptions that an aggregate, new or unchanged, covers."""
         table = self._tables.get(number)
         if table is None:
             table = self._tables[number] = _Table(aggregate)
         table.follow(covered)
 
     def drop(self, number: int) -> None:
-        """Forget an aggregate."""
+        """Remove an aggregate."""
         self._tables.pop(number, None)
 
     @property
@@ -88,27 +88,27 @@ class SimpleAggregates:
         ]
 
     def best(self, most: int | None) -> list[Simple]:
-        """The most beneficial ones, by the number of wildcards that they need bound; all without a bound."""
+        """The most beneficial simple aggregates, by the number of wildcards that they need bound; None: all."""
         ranked = sorted(self.simple, key=lambda each: (-each.benefit(len(each.wildcards)), each.aggregate))
         return ranked if most is None else ranked[:most]
 
     def known(self, aggregate: int, bindings: Bindings) -> Int32s:
-        """The subscriptions, by number and ascending, that match where an aggregate matches with these bindings."""
+        """The subscriptions, ascending by number, that match if an aggregate matches with these bindings."""
         table = self._tables.get(aggregate)
         return _NOTHING if table is None else table.known(bindings)
 
     def state(self, aggregate: int) -> list[tuple[Any, list[int]]]:
-        """The subscriptions of an aggregate by what tells that they match, for `StoredSimple`."""
+        """The subscriptions of an aggregate by the condition for a match, for `StoredSimple`."""
         table = self._tables.get(aggregate)
         return [] if table is None else table.state()
 
 
 States = Mapping[int, Sequence[tuple[Any, Sequence[int]]]]
-"""By aggregate its subscriptions, and what tells that they match."""
+"""By aggregate its subscriptions and the conditions for a match."""
 
 
 class StoredSimple:
-    """Simple aggregates whose tables were written down (`SimpleAggregates.state`); each is made when asked for."""
+    """Simple aggregates from stored tables (`SimpleAggregates.state`); each is built on demand."""
 
     def __init__(
         self,
@@ -116,7 +116,7 @@ class StoredSimple:
         aggregates: Sequence[Pattern],
         read: Callable[[str], Pattern],
     ) -> None:
-        """`states` is called when the first aggregate is asked for."""
+        """`states` is called on first use."""
         self._read_states, self._aggregates, self._read = states, aggregates, read
         self._tables: dict[int, _Table] = {}
 
@@ -135,7 +135,7 @@ class StoredSimple:
 
 
 _Need = Bindings | Pattern | None
-"""What tells that a pattern matches: certain labels, a comparison of it with the bound aggregate, or nothing."""
+"""The condition for a match of a pattern: certain labels, a comparison with the bound aggregate, or none."""
 
 
 class _Table:
@@ -149,15 +149,15 @@ class _Table:
         self._needs: dict[Pattern, tuple[_Need, tuple[int, ...]]] = {}
         self._equal: Counter[Pattern] = Counter()
         self._behind: dict[Bindings | Pattern, set[int]] = {}
-        self._numbers: Counter[int] = Counter()  # of wildcards, by how many subscriptions need them
-        self._sets: Counter[tuple[int, ...]] = Counter()  # of wildcards, by how many keys have just these
+        self._numbers: Counter[int] = Counter()  # wildcard → number of subscriptions that need it
+        self._sets: Counter[tuple[int, ...]] = Counter()  # set of wildcards → number of keys with exactly these
         self._remembered: dict[Bindings, Int32s] = {}
 
     @classmethod
     def restored(
         cls, aggregate: Pattern, state: Sequence[tuple[Any, Sequence[int]]], read: Callable[[str], Pattern]
     ) -> Self:
-        """The table that `state` was taken of, to be looked up in."""
+        """The table from its `state`, for look-ups."""
         table = cls(aggregate)
         for written, subscriptions in state:
             if isinstance(written, str):
@@ -169,19 +169,19 @@ class _Table:
         return table
 
     def state(self) -> list[tuple[Any, list[int]]]:
-        """The subscriptions behind each need, a pattern as text."""
+        """The subscriptions behind each need; patterns as text."""
         return [
             (str(need) if isinstance(need, Pattern) else need, sorted(behind)) for need, behind in self._behind.items()
         ]
 
     @property
     def count(self) -> int:
-        """How many subscriptions it is simple for."""
+        """The number of subscriptions that the aggregate is simple for."""
         return sum(map(len, self._behind.values()))
 
     @property
     def wildcards(self) -> tuple[int, ...]:
-        """The wildcards that one of them at least needs bound."""
+        """The wildcards that at least one of them needs bound."""
         return tuple(sorted(number for number, count in self._numbers.items() if count))
 
     def follow(self, covered: Mapping[int, Pattern]) -> None:
@@ -225,7 +225,7 @@ class _Table:
                 self._sets[numbers] -= 1
 
     def _need(self, pattern: Pattern) -> tuple[_Need, tuple[int, ...]]:
-        """What tells that a pattern matches, and the wildcards that have to be bound for it."""
+        """The condition for a match of a pattern, and the wildcards that must be bound for it."""
         segments = _substitution(self._wildcards, self._conditions, pattern)
         if segments is None:
             return None, ()
@@ -262,7 +262,7 @@ class _Table:
 
 
 def _conditions(pattern: Pattern) -> tuple[int, set[object]]:
-    """The number of a pattern's ends, and its conditions that are no steps."""
+    """The number of a pattern's leaves, and its conditions that are not steps."""
     if pattern.root is None:
         return 0, set()
     ends, others = 0, set[object]()
@@ -277,12 +277,12 @@ def _conditions(pattern: Pattern) -> tuple[int, set[object]]:
 def _substitution(
     wildcards: Wildcards, conditions: tuple[int, set[object]], pattern: Pattern
 ) -> dict[int, Segment] | None:
-    """What to put in the place of which wildcards so that the aggregate implies the pattern; None: nothing will do."""
+    """The segments for wildcards with which the aggregate implies the pattern; None if there are none."""
     if pattern == wildcards.pattern:
         return {}
     ends, others = _conditions(pattern)
     if ends > conditions[0] or not others <= conditions[1] or pattern.root is None:
-        return None  # a branch or a condition of which the aggregate does not tell
+        return None  # a branch or a condition that the aggregate lacks
     for segments in embeddings(wildcards, pattern):
         if contains(pattern, replaced(wildcards.pattern, segments)):
             return segments
@@ -290,7 +290,7 @@ def _substitution(
 
 
 def embeddings(wildcards: Wildcards, pattern: Pattern) -> Iterator[dict[int, Segment]]:
-    """Ways to lay the aggregate over the pattern, as what its wildcards come to lie on; a few of them."""
+    """Some embeddings of the aggregate in the pattern, as the segments of its wildcards."""
     if not wildcards.nodes or pattern.root is None:
         return
     for ways in islice(_laid(wildcards, [(0, [pattern.root])], {}), MOST_EMBEDDINGS):
@@ -307,7 +307,7 @@ _Way = tuple[list[tuple[Axis, str]], Axis]
 
 
 def _laid(wildcards: Wildcards, todo: list[tuple[int, list[Node]]], done: dict[int, _Way]) -> Iterator[dict[int, _Way]]:
-    """All ways to map steps to steps; `todo` has places in the aggregate, each with what may lie below its parent's."""
+    """All mappings of steps to steps; `todo` has places in the aggregate, each with its candidate steps."""
     if not todo:
         yield done
         return
@@ -320,7 +320,7 @@ def _laid(wildcards: Wildcards, todo: list[tuple[int, list[Node]]], done: dict[i
 def _targets(
     node: Node, below: Iterable[Node], above: list[tuple[Axis, str]]
 ) -> Iterator[tuple[Node, list[tuple[Axis, str]]]]:
-    """The steps on which a step may come to lie, each with the way to it."""
+    """The steps that a step can map to, each with the path to it."""
     for target in below:
         steps = [*above, (target.axis, target.test)]
         fits = node.test == target.test or (node.test == WILDCARD and target.is_element)

@@ -2,24 +2,24 @@
 
     S = {/a/b/c, /a/b/d, /a/b/e[x]}   →   S' = {/a/b/*}      with S ⊑ S'
 
-First patterns go that others contain, where these are little looser first: no document more matches then. If that is
-not enough, rounds of clustering: patterns that one small change (`pattern_generalisation.py`) makes equal are a
-cluster. Of all clusters those are taken that save the most steps for the least loss, until the steps fit the bound; a
-pattern alone may be loosened, too, by losing a last step. After each round, what the new patterns contain goes. Last,
-the least upper bound of few patterns takes the place of what changes have made of them, where it is tighter and fits.
+First, patterns that others contain are removed, starting with those whose container is little looser; this matches no
+more documents. If that is not enough, rounds of clustering follow: patterns that one small change
+(`pattern_generalisation.py`) makes equal are a cluster. The clusters that save the most steps for the least loss are
+merged until the steps fit the bound; a single pattern may be loosened, too, by dropping a last step. After each round,
+patterns that the new ones contain are removed. Last, the least upper bound of few patterns replaces the result of the
+changes, if it is tighter and fits.
 
-The paper leaves the algorithm to Chan, Fan, Felber, Garofalakis and Rastogi (VLDB 2002), which it describes as
-partitioning and aggregating each part within a bound on steps; their estimate of selectivity from sampled documents is
-replaced by weights of the changes (`pattern_clusters.py`).
+The paper refers to Chan, Fan, Felber, Garofalakis and Rastogi (VLDB 2002) for the algorithm, which it describes as
+partitioning and aggregating each part within a bound on steps; weights of the changes (`pattern_clusters.py`) replace
+their estimate of selectivity from sampled documents.
 
-What all patterns demand of the document as a whole (`shared_demands.py`) is not given up: the rest of them is
-aggregated.
+Absolute paths that all patterns require (`shared_demands.py`) are kept: the rest of the patterns is aggregated.
 
-Invariant: each pattern is contained in the aggregates that cover it (every one is covered by exactly one), so what
-matches a pattern matches an aggregate. Minimal forms only. The steps of all aggregates are at most `keep` of the
-patterns' steps, equal patterns counted as often as they come.
-Cost: see `pattern_covering.py` and `pattern_clusters.py`; 50,000 plain paths take some 8 s, with branches and values
-some 25 s.
+Invariant: each pattern is covered by exactly one aggregate, which contains it, so a document that matches a pattern
+matches an aggregate. Aggregates are in minimal form. The steps of all aggregates are at most `keep` of the patterns'
+steps, with equal patterns counted separately.
+Cost: see `pattern_covering.py` and `pattern_clusters.py`; 50,000 plain paths take about 8 s, with branches and values
+about 25 s.
 """
 
 from collections import defaultdict
@@ -51,7 +51,7 @@ class Aggregation:
 
     @property
     def steps(self) -> int:
-        """The space that the aggregates take."""
+        """The number of steps of all aggregates."""
         return sum(map(size, self.aggregates))
 
 
@@ -63,7 +63,7 @@ def aggregate(patterns: Sequence[Pattern], keep: float = 0.25) -> Aggregation:
     ['/a/*']
     """
     if not 0 <= keep <= 1:
-        raise ValueError(f"keep must lie in 0..1, not {keep}")
+        raise ValueError(f"keep must be from 0 to 1, got {keep}")
     bound = int(keep * sum(map(size, patterns)))
     clusters = Clusters.of(patterns)
     clusters.reduce(bound)
@@ -72,14 +72,14 @@ def aggregate(patterns: Sequence[Pattern], keep: float = 0.25) -> Aggregation:
 
 
 class Clusters:
-    """Aggregates in the making: each with the indices of what it covers, and with what it has lost."""
+    """Aggregates under construction: each with the indices of the patterns that it covers, and its loss."""
 
     def __init__(self, patterns: list[Pattern], members: list[list[int]], losses: list[float]) -> None:
         self.patterns, self.members, self.losses = patterns, members, losses
 
     @classmethod
     def of(cls, patterns: Sequence[Pattern]) -> Self:
-        """Every pattern by itself, in its minimal form, equal ones together."""
+        """One aggregate per distinct pattern, in minimal form."""
         equal: dict[Pattern, list[int]] = defaultdict(list)
         for index, pattern in enumerate(patterns):
             equal[pattern].append(index)
@@ -90,7 +90,7 @@ class Clusters:
 
     @classmethod
     def joined(cls, patterns: Sequence[Pattern], members: Sequence[list[int]], losses: Sequence[float]) -> Self:
-        """Patterns with what they cover and have lost, in their minimal forms, equal ones together."""
+        """Patterns with their members and losses, in minimal form, equal patterns merged."""
         small: dict[Pattern, tuple[list[int], float]] = {}
         for pattern, covered, loss in zip(patterns, members, losses, strict=True):
             least = minimised(pattern)
@@ -99,7 +99,7 @@ class Clusters:
         return cls(list(small), [each for each, _ in small.values()], [loss for _, loss in small.values()])
 
     def reduce(self, bound: int) -> None:
-        """Let go what others contain, then merge, until there are no more steps than `bound`."""
+        """Remove contained patterns, then merge, until there are at most `bound` steps."""
         shared = shared_by(self.patterns) if self.steps > bound else frozenset()
         if shared and self._reduce_the_rest(shared, bound):
             return
@@ -109,7 +109,7 @@ class Clusters:
             self.cover(bound)
 
     def _reduce_the_rest(self, shared: Shared, bound: int) -> bool:
-        """Reduce what patterns have besides what all of them demand; False when that alone is too much."""
+        """Reduce the patterns without the shared paths; False if the shared paths alone exceed the bound."""
         each = size(having(Pattern(None), shared))
         rest = Clusters.joined([without(pattern, shared) for pattern in self.patterns], self.members, self.losses)
         while rest.steps + each * len(rest.patterns) > bound:
@@ -121,9 +121,9 @@ class Clusters:
         return True
 
     def tighten(self, patterns: Sequence[Pattern], bound: int) -> None:
-        """Put least upper bounds of few patterns in the place of what changes have made of them, where there is room.
+        """Replace the results of changes by least upper bounds of few patterns, where the steps allow it.
 
-        `patterns` are what the members are indices of. Changes drop `@n >= 3` and `@n >= 5`, their bound keeps `>= 3`.
+        Members are indices of `patterns`. Changes drop `@n >= 3` and `@n >= 5`; the least upper bound keeps `>= 3`.
         """
         room = bound - self.steps
         for place, (pattern, loss) in enumerate(zip(self.patterns, self.losses, strict=True)):
@@ -144,7 +144,7 @@ class Clusters:
         return sum(map(size, self.patterns))
 
     def cover(self, bound: int) -> None:
-        """Let go what others contain, for as long as the steps do not fit."""
+        """Remove patterns that others contain, until the steps fit."""
         steps = self.steps
         if steps <= bound or len(self.patterns) < 2:
             return
@@ -152,7 +152,7 @@ class Clusters:
         sizes = np.array(list(map(size, self.patterns)), dtype=np.int64)
         widened = found.reach[found.cover] / found.reach
         going = np.flatnonzero(found.cover != np.arange(len(sizes)))
-        worth = sizes / ((1 + np.log2(widened)) * np.sqrt(found.reach))  # one with a far reach covers many itself
+        worth = sizes / ((1 + np.log2(widened)) * np.sqrt(found.reach))  # one with a large reach covers many itself
         going = going[np.argsort(-worth[going], kind="stable")]
         needed = int(np.searchsorted(np.cumsum(sizes[going]), steps - bound)) + 1
         stays = np.ones(len(sizes), dtype=np.bool_)
@@ -170,7 +170,7 @@ class Clusters:
         self.losses = [self.losses[index] for index in kept]
 
     def merge(self, bound: int) -> None:
-        """One round: put clusters together, the best first, until the steps fit or no good ones are left."""
+        """One round: merge clusters, the best first, until the steps fit or no good clusters are left."""
         sizes = list(map(size, self.patterns))
         alive = [True] * len(self.patterns)
         steps = sum(sizes)
@@ -214,6 +214,6 @@ class Clusters:
 def _as_many_as_needed(
     members: list[tuple[int, int, Change]], sizes: list[int], steps: int
 ) -> list[tuple[int, int, Change]]:
-    """The first members that have so many steps together; the others may stay as they are."""
+    """The first members that have at least `steps` steps together; the others may stay as they are."""
     together = np.cumsum([sizes[index] for index, _, _ in members])
     return members[: int(np.searchsorted(together, steps)) + 1]

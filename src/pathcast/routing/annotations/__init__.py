@@ -1,4 +1,4 @@
-"""Annotations: what a router adds to a document to save the next router work."""
+"""Annotations: facts that a router adds to a document to save the next router work."""
 
 import lazy_loader
 

@@ -1,19 +1,18 @@
-"""Bindings online: what the wildcards of a neighbour's simple aggregates stand for in a document (§4.1 of the paper).
+"""Bindings online: the labels of the wildcards of a neighbour's simple aggregates in a document (§4.1 of the paper).
 
-An engine tells that an aggregate matches, not where. That it does is a bit in the header, and all that subscriptions
-of most simple aggregates need. Where they need labels for wildcards, those of the most beneficial aggregates that match
-are looked for: steps are laid over the document once from the front and once from the back
-(`aggregate_bindings_kernels.py`), and the labels that came to lie on wildcards are bound: two bindings for an aggregate
-where they differ, since one may fit a subscription that the other does not (Example 3.1). What follows from a binding
-that came is remembered.
+An engine reports that an aggregate matches, not where. The match is a bit in the header, which suffices for the
+subscriptions of most simple aggregates. If they need labels for wildcards, the most beneficial matching aggregates are
+embedded in the document once from the front and once from the back (`aggregate_bindings_kernels.py`), and the labels
+under their wildcards are bound: two bindings for an aggregate if they differ, since one may fit a subscription that the
+other does not (Example 3.1). The consequences of incoming bindings are cached.
 
-A bit has a benefit beyond that of any binding, which takes bytes and time. So of the `MOST_BOUND` aggregates with the
-largest benefit those that need no binding come first, and where they are as many, nothing is bound.
+A bit is more beneficial than any binding, which takes bytes and time. So of the `MOST_BOUND` aggregates with the
+largest benefit those that need no binding come first, and if these are `MOST_BOUND`, nothing is bound.
 
-Invariant: a binding is one of an occurrence in the part of the document that was read. So aggregates with conditions
-on values, attributes or text, and with `or` and `not()`, are never bound: an occurrence of their steps need not be one
-of theirs. An absolute path in a predicate holds for all occurrences or for none, and need not be looked at.
-Cost: for each step of at most `MOST_BOUND` aggregates the elements of its name; a microsecond for each binding.
+Invariant: a binding belongs to an occurrence in the part of the document that was read. So aggregates with conditions
+on values, attributes or text, and with `or` and `not()`, are never bound: an occurrence of their steps need not be an
+occurrence of the aggregate. An absolute path in a predicate holds for all occurrences or for none, and is ignored.
+Cost: for each step of at most `MOST_BOUND` aggregates the elements of its name; a microsecond per binding.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -50,14 +49,14 @@ from .wildcard_bindings import Wildcards, bound
 
 MOST_BOUND = 8
 MOST_REMEMBERED = 1 << 14
-MOST_KEPT = 1 << 14  # elements for which room is kept between documents
+MOST_KEPT = 1 << 14  # elements for which memory is kept between documents
 _LAST_STAMP = (1 << 31) - 1 - 2 * MOST_BOUND
 
 
 def can_be_bound(pattern: Pattern) -> bool:
-    """Whether any occurrence of a pattern's steps in a document that matches it is one of the pattern."""
+    """Whether every occurrence of a pattern's steps in a matching document is an occurrence of the pattern."""
     waiting = [pattern.root] if pattern.root is not None else []
-    for node in waiting:  # which grows meanwhile
+    for node in waiting:  # which grows during the loop
         if not node.is_element:
             return False
         for condition in node.conditions:
@@ -69,7 +68,7 @@ def can_be_bound(pattern: Pattern) -> bool:
 
 
 def _steps(pattern: Pattern) -> list[tuple[Node, int]]:
-    """The steps of a pattern in reading order, each with the place of the one above it."""
+    """The steps of a pattern in reading order, each with the place of its parent."""
     steps: list[tuple[Node, int]] = []
     waiting = [] if pattern.root is None else [(pattern.root, -1)]
     while waiting:
@@ -121,7 +120,7 @@ class Binder:
         )
 
     def _places(self, number: int) -> list[tuple[int, int, int]]:
-        """For each wildcard to be bound its step, and the step above a `//`, for a `*` the step again."""
+        """For each wildcard to bind its step, and the step above for a `//`, or the step again for a `*`."""
         wildcards, begin = self._wildcards[number], int(self._steps.begins[number])
         found = []
         for wildcard in self._simple[number].wildcards:
@@ -134,7 +133,7 @@ class Binder:
         return found
 
     def bind(self, batch: DocumentBatch, read: int, matched: Mask, room: int) -> tuple[Bound, ...]:
-        """Bindings of aggregates that match, the most beneficial first, in about so many bytes."""
+        """Bindings of aggregates that match, the most beneficial first, in about `room` bytes."""
         if not len(self._simple) or not read:
             return ()
         most = MOST_BOUND - np.count_nonzero(matched[self._unbound])
@@ -146,7 +145,7 @@ class Binder:
         return fitting(self._embedded(batch, read, chosen), room)
 
     def _embedded(self, batch: DocumentBatch, read: int, chosen: Int32s) -> dict[Bound, None]:
-        """The different bindings, in the order of what is chosen."""
+        """The distinct bindings, in the order of the chosen aggregates."""
         symbols = self._table.translation(batch)[batch.name[:read]]
         names = len(self._table.names)
         if len(self._search.following) < read or self._state[STAMP] > _LAST_STAMP:
@@ -168,7 +167,7 @@ class Binder:
         return self._bound(batch, rows[:ways].tolist(), ends.tolist(), labels)
 
     def _bound(self, batch: DocumentBatch, rows: list[int], ends: list[int], names: list[int]) -> dict[Bound, None]:
-        """The bindings of some aggregates; the names on their wildcards lie one after the other, ending so."""
+        """The bindings of some aggregates; `names` has the names of their wildcards, which end at `ends`."""
         found: dict[Bound, None] = {}
         known, remembered = self._known
         if known is not batch.known or len(remembered) >= MOST_REMEMBERED:
@@ -186,7 +185,7 @@ class Binder:
                 labels = [self._spelled(batch.name_of(name)) for name in names[: places[-1]]]
                 parts = [tuple(labels[low:high]) for low, high in pairwise(places)]
                 bound = Bound(simple.aggregate, tuple(zip(simple.wildcards, parts, strict=True)))
-                # Names of a batch's own have other numbers elsewhere.
+                # Names that only this batch has get other numbers elsewhere.
                 if max(here, default=-1) < batch.known_count and is_short(bound.wildcards):
                     remembered[key] = bound
             found[bound] = None
@@ -199,11 +198,11 @@ class Binder:
     def following(
         self, made: Advertisement, came: Bound, entries: Int32s, numbers: Mapping[int, int]
     ) -> tuple[Bound, ...]:
-        """What a binding of an aggregate of our own tells of the neighbour's aggregates: those that `entries` are.
+        """The bindings of a neighbour's aggregates (`entries`) that follow from a binding of our own aggregate.
 
-        `numbers` has the aggregates by entry. Each is laid over what the binding shows to be in the document, if it
-        can be; of a long binding nothing is told.
-        `made` is the advertisement that has the aggregate of our own; what follows from a binding of it is remembered.
+        `numbers` has the aggregates by entry. Each is embedded in the steps that the binding shows to be in the
+        document, if possible; a long binding is ignored.
+        `made` is the advertisement with our own aggregate; the consequences of its bindings are cached.
         """
         if not is_short(came.wildcards):
             return ()
@@ -219,7 +218,7 @@ class Binder:
         return found
 
     def passed_on(self, aggregate: Pattern, came: Bound, number: int) -> Bound | None:
-        """What a binding of an aggregate tells of the neighbour's aggregate with this number; None for nothing."""
+        """The binding of the neighbour's aggregate with this number that follows from a binding; None if none does."""
         place = self._place_of.get(number)
         if place is None:
             return None
@@ -231,7 +230,7 @@ class Binder:
 
 
 def fitting(found: Iterable[Bound], room: int) -> tuple[Bound, ...]:
-    """The first bindings that fit, by what they take on the wire."""
+    """The first bindings that fit, by their size on the wire."""
     kept, size = [], 0
     for each in found:
         size += len(written(each))

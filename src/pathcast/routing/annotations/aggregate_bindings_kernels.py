@@ -1,12 +1,12 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
-"""Embeddings of patterns in a document: which element each step comes to lie on, and what lies on wildcards.
+"""Embeddings of patterns in a document: map each step to an element, and find the labels that wildcards stand for.
 
-A pattern's steps stand in reading order, each after the one above it. From the last step to the first it is found where
-the pattern from that step down holds (`holds`), by the elements that have the step's name, which are chained; then
-steps are laid from the first to the last, each on the first (or last) element that will do. A stamp for each pattern
-takes the place of wiping what is written by step and element.
+A pattern's steps are in reading order, each after its parent. From the last step to the first, the kernel finds the
+elements where the pattern from that step down holds (`holds`), using chains of elements with the same name; then it
+maps the steps from the first to the last, each to the first (or last) possible element. A stamp per pattern avoids
+clearing the entries per step and element.
 
-Cost: for each step the elements of its name, and once the elements above them; all elements only for `*`.
+Cost: for each step the elements of its name, and once their ancestors; all elements only for `*`.
 """
 
 from typing import NamedTuple
@@ -17,11 +17,11 @@ from pathcast.kernels import Cube, Int32s, Matrix, Writable, kernel, part
 
 ANY = -2
 CHILD, DESCENDANT = 0, 1
-# Rows of `held`, for each step and element: the pattern holds there from this step down; it does so at a child, or
-# (for a step after `//`) somewhere below.
+# Rows of `held`, for each step and element: the pattern holds at the element from this step down; or it holds at a
+# child, or (for a step after `//`) at a descendant.
 HOLDS, HOLDS_BELOW, H_ROWS = range(3)
 NO_ROOM = -1
-# `state`: the last stamp, and how many names were written.
+# `state`: the last stamp, and the number of names written.
 STAMP, USED, S_SIZE = range(3)
 
 
@@ -35,7 +35,7 @@ class Steps(NamedTuple):
 
 
 class LaidOver(NamedTuple):
-    """The elements that patterns are laid over: parent, end, symbol in the patterns (-1: none), name."""
+    """The elements of the document: parent, end, symbol in the patterns (-1: none), name."""
 
     parents: Int32s
     ends: Int32s
@@ -68,7 +68,7 @@ class Found(NamedTuple):
 
 @part
 def chain_elements(symbols, read, search):
-    """Chain the elements of each name in document order; `head` has none of any before."""
+    """Chain the elements of each name in document order; `head` must be empty."""
     for element in range(read - 1, -1, -1):
         if symbols[element] >= 0:
             search.following[element] = search.head[symbols[element]]
@@ -77,7 +77,7 @@ def chain_elements(symbols, read, search):
 
 @part
 def unchain_elements(symbols, read, head):
-    """Leave no name with an element."""
+    """Empty the chains of all names."""
     for element in range(read):
         if symbols[element] >= 0:
             head[symbols[element]] = -1
@@ -85,7 +85,7 @@ def unchain_elements(symbols, read, head):
 
 @part
 def fits(node, element, stamp, begin, count, step_parents, held):
-    """Whether all that a step demands below it holds at an element."""
+    """Whether everything that a step requires below it holds at an element."""
     for below in range(node + 1, count):
         if step_parents[begin + below] == node and held[HOLDS_BELOW, below, element] != stamp:
             return False
@@ -94,7 +94,7 @@ def fits(node, element, stamp, begin, count, step_parents, held):
 
 @part
 def hold(node, element, stamp, child, parents, held):
-    """Note that the pattern from a step down holds at an element."""
+    """Record that the pattern from a step down holds at an element."""
     held[HOLDS, node, element] = stamp
     above = parents[element]
     if child:
@@ -108,7 +108,7 @@ def hold(node, element, stamp, child, parents, held):
 
 @part
 def place_of(node, stamp, symbol, child, above, first, end, backwards, parents, search):
-    """The first, or last, element of a range that a step can be laid on; -1 for none."""
+    """The first, or last, element of a range that a step can map to; -1 if there is none."""
     found = np.int64(-1)
     element = first if symbol == ANY else np.int64(search.head[symbol])
     while 0 <= element < end:
@@ -122,7 +122,7 @@ def place_of(node, stamp, symbol, child, above, first, end, backwards, parents, 
 
 @part
 def lay(pattern, backwards, stamp, read, steps, elements, search, placed):
-    """Lay the steps of a pattern on elements, each below the one that its parent lies on; whether that can be done."""
+    """Map the steps of a pattern to elements, each below the element of its parent; return whether this is possible."""
     begin = steps.begins[pattern]
     for node in range(steps.begins[pattern + 1] - begin):
         above, first, end = np.int64(-1), np.int64(0), np.int64(read)
@@ -139,7 +139,7 @@ def lay(pattern, backwards, stamp, read, steps, elements, search, placed):
 
 @part
 def find_holding(pattern, stamp, read, steps, parents, search):
-    """Find where a pattern holds from each step down, from the last to the first; whether every step does somewhere."""
+    """Find where a pattern holds from each step down, the last step first; return whether each holds somewhere."""
     begin, held = steps.begins[pattern], search.held
     count = steps.begins[pattern + 1] - begin
     for node in range(count - 1, -1, -1):
@@ -157,7 +157,7 @@ def find_holding(pattern, stamp, read, steps, parents, search):
 
 @part
 def write_labels(wanted, pattern, placed, elements, at, found, ends_at):
-    """Write the names on each wanted wildcard, from the top down; where the next ones go, or `NO_ROOM`."""
+    """Write the names for each wanted wildcard, from the top down; return the next free place, or `NO_ROOM`."""
     steps, parents, labels = wanted.steps, elements.parents, found.labels
     first = wanted.begins[pattern]
     for k in range(first, wanted.begins[pattern + 1]):
@@ -193,9 +193,9 @@ def embed(
     found: Found,
     state: Writable[Int32s],
 ) -> int:
-    """Lay each chosen pattern over the first `read` elements, from the front and from the back.
+    """Embed each chosen pattern in the first `read` elements, from the front and from the back.
 
-    Each way that fits is in `found`; return how many there are, or `NO_ROOM` for the names.
+    Write each embedding to `found`; return their number, or `NO_ROOM` for the names.
     """
     chain_elements(elements.symbols, read, search)
     at, ends_at, ways = np.int64(0), np.int64(0), np.int64(0)

@@ -1,8 +1,8 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
 """Label paths of a document and the data patterns that they end with, for kernels.
 
-What a path ends with is remembered: patterns `memo[begin[path] : begin[path] + count[path]]`, shortest first. Where it
-is not known yet (`UNKNOWN`), a kernel stops, and goes on from there when it is.
+The patterns that a path ends with are cached: `memo[begin[path] : begin[path] + count[path]]`, shortest first. At a
+path that is not cached yet (`UNKNOWN`), a kernel stops; the caller fills the cache and calls it again from there.
 """
 
 import numpy as np
@@ -14,7 +14,7 @@ UNKNOWN = -1
 
 @kernel("int64(ro_i4[::1], i8[::1], int64, i4[::1], i4[::1])", late=True)
 def distinct_paths(paths, seen, stamp, ids, last):
-    """The distinct paths of a document, each with its last element; how many. `seen` has no `stamp` before."""
+    """Find the distinct paths of a document, each with its last element; return their number. `stamp` must be new."""
     found = 0
     for element in range(len(paths) - 1, -1, -1):
         path = paths[element]
@@ -28,7 +28,7 @@ def distinct_paths(paths, seen, stamp, ids, last):
 
 @kernel("int64(ro_i4[::1], int64, ro_i8[::1], ro_i4[::1], ro_i4[::1], b1[::1])", late=True)
 def mark_endings(ids, first, begin, count, memo, marked):
-    """Mark the patterns that paths, from the `first` on, end with; the place of one that is not known, or the end."""
+    """Mark the patterns that paths from `first` on end with; return the index of the first unknown path, or the end."""
     for k in range(first, len(ids)):
         path = ids[k]
         if count[path] == UNKNOWN:
@@ -44,7 +44,7 @@ def mark_endings(ids, first, begin, count, memo, marked):
     late=True,
 )
 def find_last_places(ids, last, first, begin, count, memo, lengths, parents, ends, places):
-    """As `mark_endings`; for each pattern how many start tags come before the end of its last occurrence."""
+    """As `mark_endings`; find for each pattern the number of start tags before the end of its last occurrence."""
     for k in range(first, len(ids)):
         path = ids[k]
         if count[path] == UNKNOWN:
@@ -59,7 +59,7 @@ def find_last_places(ids, last, first, begin, count, memo, lengths, parents, end
 
 @kernel("void(ro_i4[::1], ro_i4[::1], ro_b1[::1], b1[::1])", late=True)
 def mark_wholes(parts, wholes, absent, gone):
-    """Mark what has an absent part."""
+    """Mark the wholes that have an absent part."""
     for k in range(len(parts)):
         if absent[parts[k]]:
             gone[wholes[k]] = True

@@ -1,14 +1,14 @@
-"""What a router knows of documents by their label paths: which data patterns occur, and where the last time.
+"""Occurrences of data patterns, from label paths: which data patterns occur in a document, and where they last occur.
 
 A data pattern is a chain of labels, each the child of the one before, anywhere in a document (§3.1: e1/e2/…/em). It
-occurs iff some element's label path ends with it. Documents of one kind repeat their label paths, so what follows from
-a path is worked out once and remembered; a document is then its distinct label paths.
+occurs iff some element's label path ends with it. Similar documents repeat their label paths, so the patterns of a path
+are computed once and cached; a document is then its distinct label paths.
 
     label path  /nitf/body/p     ends with   p, body/p, nitf/body/p
 
-Invariant: label paths and names are remembered up to `MOST_PATHS`, then all are forgotten; a document that alone has
-more is not annotated by what is in it (it still is by what matched).
-Cost: a hash probe an element; then some nanoseconds for each distinct label path and pattern.
+Invariant: at most `MOST_PATHS` label paths and names are cached; then the cache is cleared. A document that alone has
+more gets no annotations of data patterns (but still of matches).
+Cost: a hash probe per element; then some nanoseconds per distinct label path and pattern.
 """
 
 from collections.abc import Callable, Sequence
@@ -28,7 +28,7 @@ MOST_PATHS = 1 << 16
 
 
 class SeenPaths(NamedTuple):
-    """The distinct label paths of a document that was read, each with its last element."""
+    """The distinct label paths of a document, each with its last element."""
 
     batch: DocumentBatch
     ids: Int32s
@@ -48,7 +48,7 @@ class LabelMemory:
         self._seen, self._stamp = np.zeros(0, dtype=np.int64), 0
 
     def paths_of(self, batch: DocumentBatch) -> Int32s | None:
-        """The label path of every element; None when there are too many to be remembered."""
+        """The label path of every element; None if there are too many for the cache."""
         if len(self.paths.names) > MOST_PATHS:
             self._forget()
         for _ in range(2):
@@ -59,7 +59,7 @@ class LabelMemory:
         return None
 
     def seen(self, batch: DocumentBatch) -> SeenPaths | None:
-        """The distinct label paths of a document; None when there are too many to be remembered."""
+        """The distinct label paths of a document; None if there are too many for the cache."""
         paths = self.paths_of(batch)
         if paths is None:
             return None
@@ -71,13 +71,13 @@ class LabelMemory:
         return SeenPaths(batch, ids[:found], last[:found])
 
     def labels(self, path: int) -> Labels:
-        """The labels of a path as patterns name them."""
+        """The labels of a path, as patterns write them."""
         labels = self.paths.labels(path)
         return tuple(map(local_part, labels)) if self._ignore else labels
 
 
 class _Endings:
-    """Which patterns each label path ends with, found when it is first met (`data_pattern_occurrence_kernels.py`)."""
+    """The patterns that each label path ends with, found on first use (`data_pattern_occurrence_kernels.py`)."""
 
     def __init__(self, ending: Callable[[Labels], list[int]]) -> None:
         self._ending = ending
@@ -89,7 +89,7 @@ class _Endings:
         self.memo, self._filled = np.zeros(64, dtype=np.int32), 0
 
     def follow(self, memory: LabelMemory) -> None:
-        """Have room for the paths that there are by now."""
+        """Extend the arrays to the current paths."""
         if memory.paths is not self._paths:
             self._paths = memory.paths
             self._forget()
@@ -100,7 +100,7 @@ class _Endings:
             self.count = np.append(self.count, np.full(more, UNKNOWN, dtype=np.int32))
 
     def work_out(self, memory: LabelMemory, path: int) -> None:
-        """Remember what a path ends with."""
+        """Cache the patterns that a path ends with."""
         found = self._ending(memory.labels(path))
         if self._filled + len(found) > len(self.memo):
             self.memo = np.append(self.memo, np.zeros(len(self.memo) + len(found), dtype=np.int32))
@@ -139,7 +139,7 @@ class DataPatterns:
             endings.work_out(memory, int(seen.ids[done]))
 
     def last_places(self, memory: LabelMemory, seen: SeenPaths) -> Int64s:
-        """For each pattern how many start tags come before the end of its last occurrence; 0 where there is none."""
+        """For each pattern the number of start tags before the end of its last occurrence; 0 if it does not occur."""
         endings, places, done = self._endings, np.zeros(len(self), dtype=np.int64), 0
         endings.follow(memory)
         while True:
@@ -160,7 +160,7 @@ class DataPatterns:
             endings.work_out(memory, int(seen.ids[done]))
 
     def inherited(self, absent: Mask, others: "DataPatterns") -> Mask:
-        """Which of these can't occur where others are `absent`: those that contain one of them (§5.3)."""
+        """Which of these cannot occur if others are `absent`: those that contain an absent pattern (§5.3)."""
         if self._parts is None or self._parts[0] is not others:
             self._parts = (others, *self.parts(others))
         _, parts, wholes = self._parts
@@ -169,8 +169,8 @@ class DataPatterns:
         return gone
 
     def parts(self, others: "DataPatterns", *, proper: bool = False) -> tuple[Int32s, Int32s]:
-        """Pairs of a pattern of the others and one of these that contains it, or is the same unless only `proper` ones
-        are asked for; without those that lie in another part of the same whole: where they are absent, that is.
+        """Pairs of a pattern of the others and one of these that contains it, or equals it unless `proper`; without
+        patterns that another part of the same whole contains: if they are absent, that part is, too.
         """
         pairs = [
             (part, whole)
@@ -181,7 +181,7 @@ class DataPatterns:
         return columns[:, 0].copy(), columns[:, 1].copy()
 
     def _largest_in(self, labels: Labels, longest: int) -> list[int]:
-        """The patterns of at most so many labels that lie within some labels, but for those within one another."""
+        """The patterns of at most `longest` labels within some labels, except those that another of them contains."""
         found: dict[tuple[int, int], int] = {}
         for length in range(longest, 0, -1):
             for begin in range(len(labels) - length + 1):

@@ -1,22 +1,22 @@
-"""Data patterns: chains of labels that many subscriptions demand, for PD and ND annotations (§3.1, §4.2, §4.4).
+"""Data patterns: chains of labels that many subscriptions require, for PD and ND annotations (§3.1, §4.2, §4.4).
 
 A data pattern is a chain of labels, each the child of the one before, anywhere in a document: e1/e2/…/em. A
-subscription contains it when it demands such a chain outright, in any branch; what stands under `or` and `not()` is not
-demanded.
+subscription contains it if it requires such a chain unconditionally, in any branch; conditions under `or` and `not()`
+are not required.
 
     /a/b[c/d]//e    contains   a, b, a/b, c, b/c, a/b/c, d, c/d, b/c/d, a/b/c/d, e
 
-A router advertises the patterns with the highest benefit, freq(p) · ln(l(p) + 1), and keeps which subscriptions contain
-each (T_pat of §5).
+A router advertises the patterns with the highest benefit, freq(p) · ln(l(p) + 1), and keeps the subscriptions that
+contain each (T_pat of §5).
 
 Invariants, for every document D and pattern p:
 - ND: if p does not occur in D, D matches no subscription in `containing[p]`.
-- PD: the paper skips what contains p once p's last occurrence is over, and loses deliveries: `/r[x/y]/w` may find its
-  `w` later. `expiring[p]` are the subscriptions whose every match lies in an occurrence of p: all that they demand
-  hangs on the chain's first element or on a single way down to it. D matches one of these iff it does so by what ends
-  no later than the first element of p's last occurrence.
+- PD: the paper skips subscriptions that contain p after p's last occurrence, and loses deliveries: `/r[x/y]/w` may find
+  its `w` later. `expiring[p]` are the subscriptions whose every match lies in an occurrence of p: everything that they
+  require is at the chain's first element or on a single path down to it. D matches one of these iff the part of D up
+  to the end of the first element of p's last occurrence does.
 
-Cost: some microseconds for each step of a subscription; patterns of up to `LONGEST` labels.
+Cost: some microseconds per step of a subscription; patterns of up to `LONGEST` labels.
 """
 
 from collections import Counter
@@ -46,17 +46,17 @@ class DataTable:
 
     @property
     def frequencies(self) -> Int32s:
-        """freq(p): how many subscriptions contain each pattern."""
+        """freq(p): the number of subscriptions that contain each pattern."""
         return np.array([len(indices) for indices in self.containing], dtype=np.int32)
 
 
 def benefit(frequency: int, length: int) -> float:
-    """§4.2: the subscriptions that it may spare, more for a longer pattern, which is absent, or over, more often."""
+    """§4.2: the subscriptions that a pattern may rule out; more for a longer one, which rules them out more often."""
     return frequency * log(length + 1)
 
 
 def data_table(patterns: Sequence[Pattern], most: int = 512, *, longest: int = LONGEST) -> DataTable:
-    """The `most` beneficial data patterns of these subscriptions, which are numbered by their places."""
+    """The `most` beneficial data patterns of these subscriptions, which are numbered by place."""
     changing = ChangingData(best(patterns, most, longest=longest), longest=longest)
     for index, pattern in enumerate(patterns):
         changing.add(index, pattern)
@@ -73,7 +73,7 @@ def best(patterns: Iterable[Pattern], most: int, *, longest: int = LONGEST) -> t
 
 
 class ChangingData:
-    """Data patterns that stay, and the subscriptions, by number, that come and go behind them."""
+    """Fixed data patterns, and the changing subscriptions, by number, behind them."""
 
     def __init__(self, patterns: tuple[Labels, ...], *, longest: int = LONGEST) -> None:
         self.patterns = patterns
@@ -84,7 +84,7 @@ class ChangingData:
         self._of: dict[int, list[int]] = {}
 
     def add(self, index: int, pattern: Pattern) -> None:
-        """Take up a subscription."""
+        """Add a subscription."""
         found: dict[int, bool] = {}
         for labels, expires in contained(pattern, self._longest):
             number = self._numbers.get(labels)
@@ -97,24 +97,24 @@ class ChangingData:
                 self._expiring[number].add(index)
 
     def remove(self, index: int) -> None:
-        """Give up a subscription."""
+        """Remove a subscription."""
         for number in self._of.pop(index):
             self._containing[number].discard(index)
             self._expiring[number].discard(index)
 
     def table(self) -> DataTable:
-        """What stands behind each pattern now."""
+        """The subscriptions behind each pattern now."""
         return DataTable(self.patterns, _columns(self._containing), _columns(self._expiring))
 
 
 def contained(pattern: Pattern, longest: int = LONGEST) -> Iterator[tuple[Labels, bool]]:
-    """The data patterns that a subscription demands, and whether each of its matches lies in an occurrence of it."""
+    """The data patterns that a subscription requires, and whether each of its matches lies in an occurrence of it."""
     if pattern.root is not None:
         yield from _chains(pattern.root, _START, longest, single=_is_local(pattern.root))
 
 
 class _Chain(NamedTuple):
-    """Labels that a child step continues; for each, whether there is a single way down to it."""
+    """Labels that a child step continues; for each, whether there is a single path down to it."""
 
     labels: Labels = ()
     single: tuple[bool, ...] = ()
@@ -124,7 +124,7 @@ _START = _Chain()
 
 
 def _chains(condition: Condition, above: _Chain, longest: int, *, single: bool) -> Iterator[tuple[Labels, bool]]:
-    """What a condition demands; `single`: nothing else hangs on the way down to it."""
+    """The data patterns that a condition requires; `single`: nothing branches off on the path down to it."""
     match condition:
         case Node() if condition.is_element:
             chain = _START
@@ -144,7 +144,7 @@ def _chains(condition: Condition, above: _Chain, longest: int, *, single: bool) 
 
 
 def _is_local(root: Node) -> bool:
-    """Whether no part of a pattern looks at the document as a whole."""
+    """Whether no part of a pattern is an absolute path."""
     return not any(
         isinstance(each, Root) or (isinstance(each, First) and each.absolute) for each in conditions_in(root)
     )

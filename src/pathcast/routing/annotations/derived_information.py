@@ -1,16 +1,16 @@
-"""Derived information: what a router tells a neighbour, besides its aggregates, so that annotations help it (§4).
+"""Derived information: advertised with the aggregates, so that the neighbour can make useful annotations (§4).
 
-Made offline, by the downstream router of a link, from its subscriptions and their aggregation; the part for the
+The downstream router of a link derives it offline from its subscriptions and their aggregation; the part for the
 neighbour is small and numbered, and annotations refer to it by number:
 
-    simple     (PS)   which aggregates are simple, for how many subscriptions, which of their wildcards to bind
-    counts     (NS)   how many subscriptions each aggregate covers
-    data       (PD, ND)  data patterns, with how many subscriptions contain each
+    simple     (PS)   the simple aggregates, their numbers of subscriptions, and the wildcards to bind
+    counts     (NS)   the number of subscriptions that each aggregate covers
+    data       (PD, ND)  data patterns, with the number of subscriptions that contain each
 
-The part that stays are the tables of §5, by index of the router's subscriptions: `covered` (T_agg), `known` (T_sagg),
-`containing` and `expiring` (T_pat).
+The router keeps the tables of §5, by index of its subscriptions: `covered` (T_agg), `known` (T_sagg), `containing` and
+`expiring` (T_pat).
 
-What each asserts, for every document D that matches or does not match as the annotation says:
+What each annotation asserts, for every document D:
 
     PS (s, B)    D matches bound(s, B)                 ⇒  D matches every subscription in known(s, B)
     NS s         D does not match aggregate s          ⇒  D matches no subscription in covered(s)
@@ -18,11 +18,11 @@ What each asserts, for every document D that matches or does not match as the an
     PD (p, l)    p occurs for the last time in an      ⇒  whether D matches a subscription in expiring(p) is decided
                  element that ends at l                   by what lies before l
 
-Subscriptions come and go: `ChangingDerived` follows the aggregation that follows them (`incremental_aggregation.py`).
-Data patterns are chosen anew when most subscriptions have changed.
+Subscriptions change: `ChangingDerived` follows the incremental aggregation (`incremental_aggregation.py`). Data
+patterns are chosen again when most subscriptions have changed.
 
-Invariant: numbers mean the same for as long as the version is the same; a new version is a new object.
-Cost: some 100 µs a subscription, nearly all of it proofs for simple aggregates.
+Invariant: numbers keep their meaning within a version; a new version is a new object.
+Cost: about 100 µs per subscription, nearly all of it for proofs of simple aggregates.
 """
 
 from collections.abc import Sequence
@@ -43,7 +43,7 @@ from .wildcard_bindings import Bindings
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """How much derived information is advertised: simple aggregates (None: all) and data patterns."""
+    """Limits of derived information: the numbers of simple aggregates (None: all) and data patterns."""
 
     simple: int | None = None
     data: int = 512
@@ -51,7 +51,7 @@ class Budget:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Derived:
-    """What is derived from one router's subscriptions for one neighbour, and the version that its numbers belong to."""
+    """The derived information of one router for one neighbour, and the version of its numbers."""
 
     version: int
     aggregation: Aggregation
@@ -61,7 +61,7 @@ class Derived:
 
     @property
     def counts(self) -> Int32s:
-        """The subscriptions that each aggregate covers: the benefit of a negative subscription (§4.3)."""
+        """The number of subscriptions that each aggregate covers: the benefit of a negative subscription (§4.3)."""
         return np.array([len(indices) for indices in self.aggregation.covered], dtype=np.int32)
 
     def known(self, aggregate: int, bindings: Bindings) -> Int32s:
@@ -72,7 +72,7 @@ class Derived:
 def derive(
     aggregation: Aggregation, patterns: Sequence[Pattern], *, budget: Budget | None = None, version: int = 1
 ) -> Derived:
-    """What a router with these subscriptions, aggregated so, tells a neighbour and keeps for itself."""
+    """The derived information of a router with these subscriptions and this aggregation."""
     budget = budget or Budget()
     known = SimpleAggregates.of(aggregation, patterns)
     simple = tuple(sorted(known.best(budget.simple), key=lambda each: each.aggregate))
@@ -80,7 +80,7 @@ def derive(
 
 
 class ChangingDerived:
-    """Derived information for an aggregation that changes; aggregates and subscriptions have its numbers."""
+    """Derived information for a changing aggregation; aggregates and subscriptions have its numbers."""
 
     def __init__(self, aggregation: ChangingAggregation, budget: Budget | None = None) -> None:
         self.aggregation = aggregation
@@ -93,7 +93,7 @@ class ChangingDerived:
         self.follow()
 
     def follow(self) -> None:
-        """Bring everything up to date with the aggregation."""
+        """Update everything to the current aggregation."""
         aggregation = self.aggregation
         if aggregation.version == self._version:
             return
@@ -140,5 +140,5 @@ class ChangingDerived:
         return self._simple.known(aggregate, bindings)
 
     def state(self, aggregate: int) -> list[tuple[Any, list[int]]]:
-        """What tells which subscriptions of an aggregate match, to be written down."""
+        """The conditions for matches of an aggregate's subscriptions, to be stored."""
         return self._simple.state(aggregate)

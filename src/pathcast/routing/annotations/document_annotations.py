@@ -1,14 +1,14 @@
-"""Annotations: what a router knows of a document that spares the next router work (§3.1 of the paper).
+"""Annotations: facts about a document that save the next router work (§3.1 of the paper).
 
-    +s  PS   an aggregated subscription matches, with what stood for its wildcards       forward before parsing
+    +s  PS   an aggregated subscription matches, with bindings of its wildcards          forward before parsing
              or without: then a bit
     +d  PD   where the last occurrence of a data pattern ends                            stop looking for it there
-    -s  NS   aggregated subscriptions that don't match                                   skip what they cover
-    -d  ND   data patterns that don't occur                                              skip what contains them
+    -s  NS   aggregated subscriptions that do not match                                  skip subscriptions under them
+    -d  ND   data patterns that do not occur                                             skip subscriptions with them
     +t       the document's structure (`structure_annotation.py`)                        match without parsing
 
 Aggregates and data patterns are numbers in the advertisement that the receiver made; `version` is the version of that
-advertisement. On the wire: `router_messages.py`.
+advertisement. `router_messages.py` defines the wire format.
 """
 
 from collections.abc import Iterable
@@ -25,19 +25,19 @@ Labels = tuple[str, ...]
 KINDS = ("+s", "+d", "-s", "-d", "+t")
 
 
-# A binding with more characters, its labels counted in, is not remembered: what strangers send has no end of them.
+# A binding with more characters, including its labels, is not cached, to bound the memory for hostile senders.
 SHORT = 256
 
 
 def is_short(wildcards: Iterable[tuple[int, Labels]]) -> bool:
-    """Whether what stands for wildcards takes little memory."""
+    """Whether the bindings of wildcards take little memory."""
     return sum([1 + len(label) for _, labels in wildcards for label in labels]) <= SHORT
 
 
 class Bound(NamedTuple):
-    """An aggregate that matches, and the labels that stood for some of its wildcards, by the wildcards' places.
+    """An aggregate that matches, and the labels of some of its wildcards, by the wildcards' numbers.
 
-    A `*` stands for one label, a `//` for any number of them, none included.
+    A `*` stands for one label, a `//` for any number of labels, including none.
     """
 
     aggregate: int
@@ -45,10 +45,10 @@ class Bound(NamedTuple):
 
 
 class LastPlaces(NamedTuple):
-    """Data patterns, ascending, and for each how many start tags come before the end of the element it occurs in last.
+    """Data patterns, ascending, and for each the number of start tags before the end of its last occurrence.
 
-    The paper counts end tags (the l-th one ends the first element of the pattern's last occurrence); start tags before
-    it say the same and are what engines count.
+    The paper counts end tags (the l-th one ends the first element of the pattern's last occurrence); the number of
+    start tags before it is equivalent, and engines count start tags.
     """
 
     patterns: Int64s
@@ -56,17 +56,17 @@ class LastPlaces(NamedTuple):
 
     @classmethod
     def of(cls, pairs: Iterable[tuple[int, int]]) -> "LastPlaces | None":
-        """Those of pairs of a pattern and a place; None for none."""
+        """The last places from pairs of a pattern and a place; None without pairs."""
         columns = np.array(sorted(pairs), dtype=np.int64).reshape(-1, 2)
         return cls(columns[:, 0].copy(), columns[:, 1].copy()) if len(columns) else None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Annotations:
-    """The annotations of one document on one link; None and empty where there are none of a kind.
+    """The annotations of one document on one link; None or empty if there are none of a kind.
 
-    `holding` are the aggregates that are known to match (PS with nothing bound), `failed` those that are known not to;
-    an aggregate may be neither.
+    `holding` are the aggregates that are known to match (PS without bindings), `failed` those that are known not to
+    match; an aggregate may be neither.
     """
 
     version: int = 0

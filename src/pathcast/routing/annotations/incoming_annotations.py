@@ -1,19 +1,19 @@
-"""Taking annotations in: what a router need not work out, since the one before it did (§5.1 of the paper, steps 1–3).
+"""Incoming annotations: reuse the work of the router before (§5.1 of the paper, steps 1–3).
 
     PS   bindings that fit an entry       its targets get the document at once          (T_sagg)
-         aggregates that match            and those of the entries that they imply
-    NS   aggregates that don't match      what they cover need not be matched           (T_agg)
-    ND   data patterns that don't occur   what contains them need not be matched        (T_pat)
-    PD   last places of data patterns     handed on to the engine                       (step 4)
+         aggregates that match            and so do those of the entries that they imply
+    NS   aggregates that do not match     entries that they cover need no matching      (T_agg)
+    ND   data patterns that do not occur  entries that contain them need no matching    (T_pat)
+    PD   last places of data patterns     passed to the engine                          (step 4)
 
-PS comes first, so that nobody who is known to want the document waits for the rest. What a neighbour is told of entries
-that fail is worked out before its copy leaves; what fails of all entries, before matching.
+PS comes first, so that targets that are known to want the document do not wait for the rest. The failed entries of a
+neighbour are computed before its copy leaves; the other failed entries before matching.
 
-Annotations are believed as far as the link is: over an untrusted one, negative ones and last places are not looked at,
-and positive ones send the document early to other routers, which match it anyway, but never to a subscriber.
+Trust depends on the link: on an untrusted link, negative annotations and last places are ignored, and positive ones
+send the document early to other routers, which match it anyway, but never to a subscriber.
 
-Invariant: what `AnnotationFacts` tell to fail does not match the document, and what they tell to be known does, if
-the sender is honest and its annotations refer to the advertisement that `made` is; others are not looked at.
+Invariant: an entry that `AnnotationFacts` reports as failed does not match the document, and an entry that it reports
+as known does, if the sender is honest and its annotations refer to the advertisement `made`; others are ignored.
 """
 
 from dataclasses import dataclass, field
@@ -31,10 +31,10 @@ _NOBODY = np.zeros(0, dtype=np.int32)
 
 @dataclass(slots=True, eq=False)
 class AnnotationFacts:
-    """What annotations tell: targets that want the document, entries that are known to match it, and which ones fail.
+    """Facts from annotations: targets that want the document, entries that are known to match, and entries that fail.
 
-    `proofs` are bindings with the entries that they show to match, `refused` why annotations were not looked at. What
-    is `believed` of the annotations, and the advertisement that they refer to, is what entries are ruled out by.
+    `proofs` are bindings with the entries that they prove to match; `refused` is the reason for ignoring annotations.
+    The `believed` annotations, with the advertisement that they refer to, rule out entries.
     """
 
     view: View
@@ -47,18 +47,18 @@ class AnnotationFacts:
 
     @property
     def absent(self) -> Mask | None:
-        """The data patterns of `made` that don't occur."""
+        """The data patterns of `made` that do not occur."""
         return self.believed.absent
 
     def covered_by_failed(self, entries: Int32s) -> tuple[Mask, int]:
-        """Which of these entries fail since an aggregate over them does; how many. That is what is passed on (§5.3)."""
+        """Which of these entries fail because an aggregate over them does, and how many; these are passed on (§5.3)."""
         covered = np.zeros(len(entries), dtype=np.bool_)
         if self.made is None or self.believed.failed is None:
             return covered, 0
         return covered, self.made.covered.mark(self.believed.failed, entries, self.view.idle, covered)
 
     def failing(self, entries: Int32s) -> tuple[Mask, dict[str, int]]:
-        """Which of these entries fail; how many of them by each kind, what two kinds tell by the first."""
+        """Which of these entries fail; and how many by kind of annotation, each entry counted for its first kind."""
         failing, covered = self.covered_by_failed(entries)
         skipped = {} if self.believed.failed is None else {"-s": covered}
         if self.made is not None and self.believed.absent is not None:
@@ -66,7 +66,7 @@ class AnnotationFacts:
         return failing, skipped
 
     def expiry(self) -> Int32s | None:
-        """For each entry how many start tags need be read for it; None where nothing is known of that."""
+        """For each entry the number of start tags that must be read for it; None if nothing is known."""
         last = self.believed.last_places
         if last is None or self.made is None:
             return None
@@ -76,7 +76,7 @@ class AnnotationFacts:
 
 
 def take(annotations: Annotations, made: Advertisement | None, view: View, *, trusted: bool) -> AnnotationFacts:
-    """What annotations tell a router that made this advertisement to their sender; nothing is ruled out yet."""
+    """The facts in annotations for a router that made this advertisement to their sender; nothing is ruled out yet."""
     taken = AnnotationFacts(view, view.nobody(), np.zeros(len(view.group), dtype=np.bool_))
     if not annotations:
         return taken
@@ -88,7 +88,7 @@ def take(annotations: Annotations, made: Advertisement | None, view: View, *, tr
     if proofs or len(holding):
         known = np.concatenate([holding, *[entries for _, entries in proofs]]) if proofs else holding
         taken.wanting = view.targets_of(known)
-        if trusted and view.routers:  # to whom something is told of it
+        if trusted and view.routers:  # which get annotations derived from it
             taken.known[known] = True
     if not trusted:
         taken.wanting[view.routers :] = False
@@ -99,19 +99,19 @@ def take(annotations: Annotations, made: Advertisement | None, view: View, *, tr
 
 
 def _refusal(annotations: Annotations, made: Advertisement | None) -> str | None:
-    """Why annotations can't be about this advertisement; None when they can."""
+    """The reason why annotations cannot belong to this advertisement; None if they can."""
     if made is None:
-        return "annotations from a router that nothing was advertised to"
+        return "the annotations come from a router that got no advertisement"
     if annotations.version != made.version:
-        return f"annotations refer to version {annotations.version} of the advertisement, now {made.version}"
+        return f"annotations refer to version {annotations.version} of the advertisement, expected {made.version}"
     aggregates, patterns = len(made.aggregates), len(made.data)
     for bits in (annotations.failed, annotations.holding):
         if bits is not None and len(bits) != aggregates:
-            return f"{len(bits):,} bits for {aggregates:,} aggregates"
+            return f"the annotations have {len(bits):,} bits for {aggregates:,} aggregates"
     if annotations.absent is not None and len(annotations.absent) != patterns:
-        return f"{len(annotations.absent):,} bits for {patterns:,} data patterns"
+        return f"the annotations have {len(annotations.absent):,} bits for {patterns:,} data patterns"
     if max((bound.aggregate for bound in annotations.bindings), default=-1) >= aggregates:
-        return "a binding of an aggregate that there is not"
+        return "unknown aggregate in a binding"
     if annotations.last_places is not None and annotations.last_places.patterns.max() >= patterns:
-        return "a last place of a data pattern that there is not"
+        return "unknown data pattern in a last place"
     return None

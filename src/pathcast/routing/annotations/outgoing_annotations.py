@@ -1,12 +1,12 @@
-"""Making annotations: what a router passes on of what it worked out, for one neighbour (§4, §5.3 of the paper).
+"""Outgoing annotations: pass a router's results on to one neighbour (§4, §5.3 of the paper).
 
-After all of a document was read, everything is known: the neighbour's aggregates that match and that don't, the data
-patterns that occur, where for the last time, and that don't. When a copy leaves earlier, negative annotations can only
-be derived from those that came (§5.3): aggregates of the neighbour that an annotation has shown to fail, data
-patterns that contain one that is absent; and positive ones from those that came and from what has been read.
+After the whole document was read, everything is known: the neighbour's aggregates that match and that do not, the data
+patterns that occur, with their last places, and that do not. When a copy leaves earlier, negative annotations can only
+be derived from incoming ones (§5.3): aggregates of the neighbour that an annotation has shown to fail, and data
+patterns that contain an absent one; positive annotations are derived from incoming ones and from the part read so far.
 
-Invariant: nothing is said that does not follow from what was read or from annotations that were believed.
-Cost: look-ups for each distinct label path of the document, and a bit an aggregate.
+Invariant: every annotation follows from the part that was read or from trusted annotations.
+Cost: look-ups per distinct label path of the document, and a bit per aggregate.
 """
 
 from dataclasses import replace
@@ -23,12 +23,12 @@ from .data_pattern_occurrences import SeenPaths
 from .document_annotations import Annotations, Bound, LastPlaces, Mask
 from .incoming_annotations import AnnotationFacts
 
-# Annotations of one kind take no more than this part of the document's bytes, and these bytes.
+# Annotations of one kind take at most this part of the document's bytes plus this number of bytes.
 SHARE, LEAST = 0.03, 64
 
 
 class Reading:
-    """As much of a document as a router has read: its first `read` elements; label paths where they are needed."""
+    """The part of a document that a router has read: its first `read` elements; label paths if needed."""
 
     def __init__(self, batch: DocumentBatch, read: int, router: Router, policy: Policy) -> None:
         self.batch, self.read = batch, read
@@ -46,7 +46,7 @@ class AnnotationMaker:
         self.room = max(LEAST, int(SHARE * size))
 
     def late(self, neighbour: str, reading: Reading, matched: Mask) -> Annotations:
-        """For a copy that leaves when all was read."""
+        """For a copy that leaves after the whole document was read."""
         policy, received = self.policy, self.router.received[neighbour]
         holding, some = self._picked(matched, neighbour)
         absent = None
@@ -62,7 +62,7 @@ class AnnotationMaker:
         )
 
     def early(self, neighbour: str, reading: Reading, matched: Mask) -> Annotations:
-        """For a copy that leaves within a document, of which so much has matched."""
+        """For a copy that leaves before the end of a document, with the matches so far."""
         passed_on = self.at_once(neighbour)
         if not self.policy.tells:
             return passed_on
@@ -75,7 +75,7 @@ class AnnotationMaker:
         )
 
     def at_once(self, neighbour: str) -> Annotations:
-        """For a copy that leaves before the document was looked at: what follows from annotations that came."""
+        """For a copy that leaves before the document was read: derived from incoming annotations."""
         policy, received, taken = self.policy, self.router.received[neighbour], self.taken
         if taken.made is None:
             return Annotations(received.version)
@@ -94,7 +94,7 @@ class AnnotationMaker:
         )
 
     def _picked(self, mask: Mask, neighbour: str) -> tuple[Mask, int]:
-        """What a mask of entries says of a neighbour's aggregates; of how many it says yes."""
+        """The values of a mask of entries for a neighbour's aggregates; and how many are true."""
         entries = self.router.entries_of(neighbour)
         picked = np.empty(len(entries), dtype=np.bool_)
         return picked, pick(entries, mask, picked)
@@ -106,7 +106,7 @@ class AnnotationMaker:
         return self.router.binder(neighbour).bind(reading.batch, reading.read, holding, self.room)
 
     def _passed_on(self, neighbour: str) -> tuple[Bound, ...]:
-        """Bindings of the neighbour's aggregates that follow from those that came."""
+        """Bindings of the neighbour's aggregates that follow from incoming bindings."""
         made = self.taken.made
         if "s" not in self.policy.positive or made is None or not self.taken.proofs:
             return ()
@@ -118,7 +118,7 @@ class AnnotationMaker:
         return fitting(found, self.room)
 
     def _last_places(self, neighbour: str, seen: SeenPaths | None) -> LastPlaces | None:
-        """The most beneficial last places: those that come early and spare many entries (§4.2)."""
+        """The most beneficial last places: those that are early and rule out many entries (§4.2)."""
         if "d" not in self.policy.positive or seen is None:
             return None
         received = self.router.received[neighbour]

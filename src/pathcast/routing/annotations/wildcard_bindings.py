@@ -1,16 +1,16 @@
-"""Wildcards of an aggregate and what stood for them in a document: the bindings of positive subscriptions (§3.1.1).
+"""Wildcards of an aggregate and their labels in a document: the bindings of positive subscriptions (§3.1.1).
 
-The wildcards of a pattern are numbered from 0, step by step from the root, in the order of the normal form: of each
-step first its `//`, then its `*`. Only steps that the pattern demands outright count; what stands under `or` and
-`not()` has none.
+The wildcards of a pattern are numbered from 0, step by step from the root, in the order of the normal form: for each
+step first its `//`, then its `*`. Only steps that the pattern requires unconditionally count; steps under `or` and
+`not()` do not.
 
     //a/*[b]//c/*      0: //a   1: *   2: //c   3: *
 
-A `*` is bound to one label, a `//` to the labels between the two steps, none included (before an attribute or a text
-node: the labels down to the element that holds it). Binding some wildcards of a pattern gives a tighter pattern, one
-that a document matches if the pattern occurs in it with those labels.
+A `*` is bound to one label, a `//` to the labels between the two steps, possibly none (before an attribute or a text
+node: the labels down to its element). Binding some wildcards of a pattern gives a tighter pattern, which a document
+matches if the pattern occurs in it with those labels.
 
-Invariant: `contains(pattern, bound(pattern, …))`, whatever the bindings.
+Invariant: `contains(pattern, bound(pattern, …))` for any bindings.
 """
 
 from collections.abc import Mapping
@@ -21,13 +21,13 @@ from pathcast.patterns import node as node_of
 
 Labels = tuple[str, ...]
 Bindings = tuple[tuple[int, Labels], ...]
-"""Wildcards, ascending, with the labels that stand for them."""
+"""Wildcards, ascending, with their labels."""
 
 
 class Segment(NamedTuple):
-    """What a wildcard stands for in a tighter pattern: steps, and the axis that leads from the last one on.
+    """The replacement of a wildcard in a tighter pattern: steps, and the axis after the last one.
 
-    For `*` the one step has no axis of its own.
+    For `*` the one step has no axis.
     """
 
     steps: tuple[tuple[Axis, str], ...]
@@ -35,14 +35,14 @@ class Segment(NamedTuple):
 
     @property
     def labels(self) -> Labels | None:
-        """The labels, if the segment is made of names and child steps alone."""
+        """The labels, if the segment consists of names and child steps alone."""
         if self.axis == "//" or any(axis == "//" or test == WILDCARD for axis, test in self.steps):
             return None
         return tuple(test for _, test in self.steps)
 
     @staticmethod
     def of(labels: Labels) -> "Segment":
-        """The segment of just these labels."""
+        """The segment of exactly these labels."""
         return Segment(tuple(("/", label) for label in labels), "/")
 
 
@@ -60,7 +60,7 @@ class Wildcards:
             self._add(pattern.root)
 
     def take(self, bindings: Bindings) -> bool:
-        """Whether bindings can be of these wildcards: labels are names, and a `*` stands for one."""
+        """Whether bindings are valid for these wildcards: labels are names, and a `*` stands for one."""
         return all(
             number < self.count and all(map(_is_name, labels)) and (len(labels) == 1 or number not in self.star)
             for number, labels in bindings
@@ -82,12 +82,12 @@ def _is_name(label: str) -> bool:
 
 
 def bound(pattern: Pattern, bindings: Bindings) -> Pattern:
-    """The pattern with labels in the place of some of its wildcards."""
+    """The pattern with some of its wildcards replaced by labels."""
     return replaced(pattern, {number: Segment.of(labels) for number, labels in bindings})
 
 
 def replaced(pattern: Pattern, segments: Mapping[int, Segment]) -> Pattern:
-    """The pattern with segments in the place of some of its wildcards."""
+    """The pattern with some of its wildcards replaced by segments."""
     if pattern.root is None or not segments:
         return pattern
     made, _ = _replaced(pattern.root, segments, 0)

@@ -1,11 +1,10 @@
-"""Advertisements as arrays, for routers on disk (`stored_overlay.py`): what a router made, and what it received.
+"""Advertisements as arrays, for routers on disk (`stored_overlay.py`): those that a router made, and those it received.
 
-What was made comes with the tables of §5, which tell what annotations mean: entries behind aggregates and data patterns
-as arrays, also those that match whatever is bound; those behind bindings as JSON, patterns as the text that they print.
-What was received has the entries of its aggregates in the receiver's own table and needs no patterns of its own.
+An advertisement that the router made has the tables of §5, which interpret annotations: entries behind aggregates and
+data patterns as arrays, including those that match for any bindings; entries behind bindings as JSON, with patterns as
+text. A received advertisement has the entries of its aggregates in the receiver's table and stores no patterns.
 
-Invariant: a restored advertisement answers as the one that was written; patterns and bindings are read when they are
-first asked for.
+Invariant: a restored advertisement behaves like the stored one; patterns and bindings are read on first use.
 """
 
 import json
@@ -31,7 +30,7 @@ _BEHIND = ("covered", "containing", "expiring")
 
 
 class StoredPatterns(Sequence[Pattern]):
-    """Patterns that are read when they are asked for."""
+    """Patterns that are read on access."""
 
     def __init__(self, count: int, read: Callable[[int], Pattern]) -> None:
         self._count, self._read = count, read
@@ -56,7 +55,7 @@ class StoredPatterns(Sequence[Pattern]):
 
 
 class StoredAdvertisements(MutableMapping[str, Advertisement]):
-    """Advertisements by neighbour, each restored when it is first asked for."""
+    """Advertisements by neighbour, each restored on first use."""
 
     def __init__(self, neighbours: Sequence[str], restore: Callable[[str], Advertisement]) -> None:
         self._restore = restore
@@ -82,7 +81,7 @@ class StoredAdvertisements(MutableMapping[str, Advertisement]):
 
 
 def made_arrays(made: Advertisement) -> Arrays:
-    """An advertisement with all that its maker keeps."""
+    """The arrays of an advertisement, with the tables that its maker keeps."""
     texts, offsets = pack(map(str, made.aggregates))
     arrays = _arrays(made) | {"aggregates": texts, "aggregate_offsets": offsets, "known": _json(made.known.state())}
     for name, behind in (("unbound", made.known.unbound), *((name, getattr(made, name)) for name in _BEHIND)):
@@ -91,12 +90,12 @@ def made_arrays(made: Advertisement) -> Arrays:
 
 
 def received_arrays(received: Advertisement, entries: Int32s) -> Arrays:
-    """An advertisement as its receiver has it; `entries` are those of its aggregates in the receiver's table."""
+    """The arrays of a received advertisement; `entries` are those of its aggregates in the receiver's table."""
     return _arrays(received) | {"entries": entries}
 
 
 def restore_made(ends: tuple[str, str], arrays: Arrays, namespaces: Namespaces) -> Advertisement:
-    """What `made_arrays` was taken of, between these routers: upstream and downstream."""
+    """The advertisement from `made_arrays`, between these routers: upstream and downstream."""
     texts = Texts(arrays["aggregates"], arrays["aggregate_offsets"])
     aggregates = StoredPatterns(len(texts), lambda number: parse_printed(texts[number], namespaces))
     behind = [EntriesBehind.restore(part_of(arrays, f"{name}_")) for name in _BEHIND]
@@ -106,7 +105,7 @@ def restore_made(ends: tuple[str, str], arrays: Arrays, namespaces: Namespaces) 
 
 
 def restore_received(ends: tuple[str, str], arrays: Arrays, table: RoutingTable) -> Advertisement:
-    """What `received_arrays` was taken of."""
+    """The advertisement from `received_arrays`."""
     entries = arrays["entries"]
     aggregates = StoredPatterns(len(entries), lambda number: table.patterns.pattern(int(entries[number])))
     nothing = StoredSimple(dict, aggregates, lambda text: parse_printed(text, None))

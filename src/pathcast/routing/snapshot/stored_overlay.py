@@ -1,16 +1,16 @@
-"""An overlay on disk: a snapshot for each router, opened when a document first comes to it, memory-mapped.
+"""An overlay on disk: a snapshot per router, opened when the first document reaches the router, memory-mapped.
 
-    folder/manifest.json        the routers' names, where documents are published, what is upstream of each
-    folder/routers/7/           the 7th router: its table, its engines, what it advertised and was told
-    folder/whole/               all tables as one (`overlay_table.py`), if asked for
+    folder/manifest.json        the routers' names, the router where documents are published, each upstream router
+    folder/routers/7/           the 7th router: its table, its engines, the advertisements that it made and received
+    folder/whole/               all tables as one (`overlay_table.py`), if requested
 
-Whoever runs some of the routers opens these and no others, and processes of one machine share one copy. What is learnt
-from documents (label paths, ends of links) begins anew with every opening.
+A process opens only the routers that it runs, and processes of one machine share one copy. State that is learnt from
+documents (label paths, ends of links) is empty after opening.
 
-Invariant: a router that was opened does with every message what the one that was saved would do, annotations byte by
-byte, if it comes from the router that is upstream of it for the source that the overlay was saved for. It takes no
-changes of subscriptions.
-Cost: opening maps files, and checks their content once. Patterns with predicates are read when they are looked at.
+Invariant: an opened router handles every message as the saved one would, with the same annotation bytes, if the message
+comes from the router upstream of it, for the source that the overlay was saved for. It accepts no changes of
+subscriptions.
+Cost: opening maps files, and checks their content once. Patterns with predicates are read on access.
 """
 
 import os
@@ -59,14 +59,14 @@ def save_overlay(
     engines: Iterable[str] = (),
     whole: bool = False,
 ) -> None:
-    """Write an overlay, for documents that are published at a router (the root, unless `at` names another).
+    """Write an overlay, for documents that are published at router `at` (default: the root).
 
-    `engines` are those whose tables are written along; others are built by whoever opens a router. With `whole` all
-    routers' tables are also written as one, for policy `L`. The folder is empty or not there.
+    The tables of `engines` are stored, too; other engines are built when a router is opened. With `whole`, the tables
+    of all routers are also stored as one, for policy `L`. The folder must be empty or not exist.
     """
     place = Path(folder)
     if place.exists() and any(place.iterdir()):
-        raise SnapshotError(f"{place} is not empty; an overlay goes to a folder of its own")
+        raise SnapshotError(f"{place} is not empty; save the overlay to an empty or new folder")
     source = overlay.follow(at)
     rooted = overlay.topology.rooted(source)
     names = overlay.topology.nodes
@@ -97,7 +97,7 @@ def save_overlay(
 
 def _table_state(table: RoutingTable, engines: list[str]) -> tuple[dict[str, Any], dict[str, AnyArray]]:
     names = sorted({engine_class(engine).name for engine in engines})
-    # Engines first: their patterns' gates are nodes of the table's trie, some of which they may add now.
+    # Engines first: the gates of their patterns are nodes of the table's trie, and they may add some now.
     arrays: dict[str, AnyArray] = {}
     for name in names:
         arrays |= {f"{_ENGINE}{name}_{part}": array for part, array in _engine_arrays(table.engine(name)).items()}
@@ -130,7 +130,7 @@ def _engine_arrays(engine: Engine) -> dict[str, AnyArray]:
 
 
 class StoredTable(RoutingTable):
-    """A routing table from disk: as it was, without changes."""
+    """A routing table from disk; read-only."""
 
     def __init__(
         self,
@@ -155,7 +155,7 @@ class StoredTable(RoutingTable):
 
     def _view(self, sender: Target | None) -> View:
         numbers: dict[frozenset[Target], int] = {}
-        moved = np.full(len(self._sets) + 1, -1, dtype=np.int32)  # the last place is that of entries nobody wants
+        moved = np.full(len(self._sets) + 1, -1, dtype=np.int32)  # the last place is for idle entries
         for number, targets in enumerate(self._sets):
             others = targets - {sender} if sender in targets else targets
             if others:
@@ -163,7 +163,7 @@ class StoredTable(RoutingTable):
         return View(moved[self._group], list(numbers))
 
     def engine(self, name: str | None) -> Engine:
-        """The engine of this name: as it was written, or built now."""
+        """The engine with this name: restored if it was stored, otherwise built now."""
         kind = engine_class(name)
         if kind.name in self._stored and kind.name not in self._engines:
             with reading_snapshot(self._folder):
@@ -173,16 +173,16 @@ class StoredTable(RoutingTable):
         return super().engine(name)
 
     def enter_each(self, patterns: Any, targets: Any) -> list[int]:
-        """Refused: what is on disk stays as it is."""
-        raise PathcastError("a router from disk takes no changes; change its overlay and save that anew")
+        """Raise `PathcastError`: a table on disk is read-only."""
+        raise PathcastError("a router from disk takes no changes; change the overlay and save it again")
 
     def release(self, entries: Any, target: Any) -> None:
-        """Refused: what is on disk stays as it is."""
-        raise PathcastError("a router from disk takes no changes; change its overlay and save that anew")
+        """Raise `PathcastError`: a table on disk is read-only."""
+        raise PathcastError("a router from disk takes no changes; change the overlay and save it again")
 
 
 class StoredOverlay:
-    """The routers of an overlay on disk, opened on demand; `verify=False` trusts their files' content."""
+    """The routers of an overlay on disk, opened on demand; `verify=False` does not check the content of their files."""
 
     def __init__(self, folder: str | os.PathLike[str], *, verify: bool = True) -> None:
         self._folder, self._verify = Path(folder), verify
@@ -216,11 +216,11 @@ class StoredOverlay:
         return self._upstream[self._numbers[router]]
 
     def router(self, name: str) -> Router:
-        """A router, opened now unless it was before."""
+        """A router, opened on first use."""
         found = self._opened.get(name)
         if found is None:
             if name not in self._numbers:
-                raise PathcastError(f"there is no router '{name}'; there are {', '.join(self.routers)}")
+                raise PathcastError(f"unknown router '{name}'; the routers are {', '.join(self.routers)}")
             folder = self._folder / _ROUTERS / str(self._numbers[name])
             with reading_snapshot(folder):
                 found = self._opened[name] = self._open(name, folder)
@@ -228,7 +228,7 @@ class StoredOverlay:
 
     @cached_property
     def whole(self) -> WholeOverlay | None:
-        """All routers' tables as one, opened now; None unless they were written so."""
+        """The tables of all routers as one; None if they were not stored as one."""
         folder = self._folder / _WHOLE
         if not (folder / MANIFEST).exists():
             return None
@@ -238,11 +238,11 @@ class StoredOverlay:
             return WholeOverlay(table, snapshot.facts["order"])
 
     def version(self, router: str) -> int:
-        """The version of the advertisement that a router has made to the one before it; 0 for the source."""
+        """The version of the advertisement of a router to its upstream router; 0 for the source."""
         return self._versions[self._numbers[router]]
 
     def forget(self) -> None:
-        """Begin all links anew: what others have told over them, nobody here has heard."""
+        """Reset all links: discard the dictionaries that were learnt over them."""
         for router in self._opened.values():
             router.structures.forget()
 

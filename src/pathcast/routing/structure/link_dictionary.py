@@ -1,17 +1,16 @@
-"""The dictionary of a link: label paths by number, learnt by both ends from what is sent.
+"""The dictionary of a link: label paths by number, which both ends learn from the messages.
 
-The sending end numbers label paths as documents bring them (`Sent`) and defines each once, in the first message that
-has it: its parent's number and its last name. The receiving end (`ReceivedPaths`) takes the definitions in.
+The sending end numbers label paths as they occur in documents (`Sent`) and defines each once, in the first message that
+has it: its parent's number and its last name. The receiving end (`ReceivedPaths`) stores the definitions.
 
-Both are soft state. A dictionary has an *epoch*, drawn when it begins, and each of its lengths a *digest* of all that
-was defined up to there. A message says which epoch it belongs to, from where on it defines, and the digest after that.
-A receiver that lacks something, or has something else, finds out by these and refuses; its answer says how much it
-has, and the sender defines from there on again. So a message lost, doubled or out of order, or an end that forgot
-everything, costs a refusal or two and never a wrong path.
+Both are soft state. A dictionary has a random *epoch*, and a *digest* of all definitions up to each length. A message
+has its epoch, the number of its first definition, and the digest after its definitions. A receiver that lacks
+definitions, or has others, detects this and rejects the message; its answer reports how many it has, and the sender
+defines again from there. So a message that is lost, duplicated or out of order, or an end that has lost its state,
+costs a rejection or two and never a wrong path.
 
-Invariant: paths and names are numbered in the order of their definitions; a name is spelled out in the first definition
-that has it. Bounded: beyond `PATHS` paths or `NAMES` names a dictionary ends, and the next begins with the document at
-hand.
+Invariant: paths and names are numbered in the order of their definitions; the first definition with a name spells it
+out. Bounded: beyond `PATHS` paths or `NAMES` names a dictionary ends, and the next begins with the current document.
 """
 
 from hashlib import blake2b
@@ -43,18 +42,18 @@ _MIX_A, _MIX_B = 0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F
 
 
 class UndefinedError(Exception):
-    """Definitions that make no dictionary: cut off, or about what is not there."""
+    """Definitions are truncated, malformed or refer to unknown paths."""
 
 
 def chained(digest: int, parent: int, name: int) -> int:
-    """The digest after one definition more; `name` is the name's own digest."""
+    """The digest after one more definition; `name` is the digest of the name."""
     digest = ((digest ^ (parent + 2)) * _MIX_A + name) & _MASK
     digest = (digest ^ digest >> 29) * _MIX_B & _MASK
     return digest ^ digest >> 32
 
 
 def name_digest(name: str) -> int:
-    """A number that tells names apart."""
+    """A number that identifies a name."""
     return int.from_bytes(blake2b(name.encode(), digest_size=8).digest(), "little")
 
 
@@ -66,8 +65,8 @@ class Sent:
         self.labels = LabelPaths(capacity=paths)
         self.digests = [epoch]
         self._most_names = names
-        self._wire_names: list[int] = []  # of each path, its name's number on the wire
-        self._names_before: list[int] = []  # of each path, how many names were defined before it
+        self._wire_names: list[int] = []  # per path, the number of its name on the wire
+        self._names_before: list[int] = []  # per path, the number of names defined before it
         self._wire_of: dict[int, int] = {}
         self._naming = Naming(self.labels.names)
 
@@ -75,11 +74,11 @@ class Sent:
         return len(self.digests) - 1
 
     def translation(self, batch: DocumentBatch) -> Int32s:
-        """For each name of a batch its number in `labels.names`; that of a table of names is worked out once."""
+        """For each name of a batch its number in `labels.names`; computed once per table of names."""
         return self._naming.of(batch)
 
     def number(self, names: Int32s, parents: Int32s, translate: Int32s, first: int = 0) -> Int32s | None:
-        """The path of every element, of which parents count from `first`; None if the dictionary has no room."""
+        """The path of every element; parents count from `first`. None if the dictionary is full."""
         try:
             paths = self.labels.number(names, parents, translate, first)
         except LimitError:
@@ -88,11 +87,11 @@ class Sent:
         return paths if len(self._wire_of) <= self._most_names else None
 
     def child(self, parent: int, name: str) -> int:
-        """The number of the path `parent` (-1: none) + `name`, given now if it had none; `LimitError` without room."""
+        """The number of the path `parent` (-1: none) + `name`, assigned if new; `LimitError` if there is no space."""
         path = self.labels.child(parent, name)
         self._define()
         if len(self._wire_of) > self._most_names:
-            raise LimitError("the dictionary has no room for more names")
+            raise LimitError("the dictionary is full: too many names")
         return path
 
     def definitions(self, first: int) -> bytes:
@@ -106,7 +105,7 @@ class Sent:
         return out[:size].tobytes()
 
     def _define(self) -> None:
-        """Take up the paths that `labels` has gained."""
+        """Add the new paths of `labels`."""
         parents, names = self.labels.parents, self.labels.name_ids
         for path in range(len(self), len(self.labels)):
             name = int(names[path])
@@ -125,7 +124,7 @@ class ReceivedPaths:
         self.names: list[str] = []
         self._most_paths, self._most_names, self._deepest = paths, names, depth
         self._name_digests: list[int] = []
-        self._names_at = [0]  # how many names there are at each length
+        self._names_at = [0]  # the number of names at each length
         self.parent: Int32s = np.empty(64, np.int32)
         self.name: Int32s = np.empty(64, np.int32)
         self.depth: Int32s = np.empty(64, np.int32)
@@ -135,22 +134,22 @@ class ReceivedPaths:
         return len(self.digests) - 1
 
     def learn(self, data: bytes, begin: int, end: int, first: int, count: int, digest: int) -> None:
-        """Take in `count` definitions, in `data[begin:end]`, from path `first` on.
+        """Store `count` definitions, in `data[begin:end]`, from path `first` on.
 
-        `UndefinedError`, and nothing changed, if they don't fit.
+        If they do not fit, raise `UndefinedError` and change nothing.
         """
         total = first + count
         if first > len(self) or total > self._most_paths:
-            raise UndefinedError(f"{total:,} label paths, defined from {first:,} on")
+            raise UndefinedError(f"its {total:,} label paths, defined from {first:,} on, do not fit the dictionary")
         if total <= len(self):
             if self.digests[total] != digest:
-                raise UndefinedError("another dictionary")
+                raise UndefinedError("it belongs to another dictionary")
             return
         fresh: list[tuple[int, int, int]] = []
         digests: list[int] = []
         last = self.digests[-1]
         defined, names = self._defined(data, begin, end, first, count)
-        # The digest of a path that is known already is part of the one that is compared.
+        # The digest of a known path is part of the digest that is compared.
         for parent, name in defined[len(self) - first :]:
             above = 0 if parent < 0 else self.depth[parent] if parent < len(self) else fresh[parent - len(self)][2]
             depth = int(above) + 1
@@ -159,17 +158,17 @@ class ReceivedPaths:
             last = chained(last, parent, of_name)
             digests.append(last)
             if depth > self._deepest:
-                raise UndefinedError(f"a label path of more than {self._deepest:,} names")
+                raise UndefinedError(f"a label path has more than {self._deepest:,} names")
         if last != digest or len(self.names) + len(names) > self._most_names:
-            raise UndefinedError("another dictionary" if last != digest else "too many names")
+            raise UndefinedError("it belongs to another dictionary" if last != digest else "it has too many names")
         self._commit(fresh, names, digests)
 
     def _defined(
         self, data: bytes, begin: int, end: int, first: int, count: int
     ) -> tuple[list[tuple[int, int]], list[str]]:
-        """Parents and names of the paths from `first` on, and the names that are new."""
+        """Parents and names of the paths from `first` on, and the new names."""
         if PATH_BYTES * count > end - begin:
-            raise UndefinedError("it ends too early")
+            raise UndefinedError("it is truncated")
         before = self._names_at[first]
         parents, names = np.empty(count, np.int32), np.empty(count, np.int32)
         starts, lengths = np.empty(count, np.int64), np.empty(count, np.int64)
@@ -183,7 +182,7 @@ class ReceivedPaths:
         try:
             spelled = [data[starts[at] : starts[at] + lengths[at]].decode() for at in new]
         except UnicodeDecodeError as error:
-            raise UndefinedError("a name that is not UTF-8") from error
+            raise UndefinedError("a name is not UTF-8") from error
         return list(zip(parents.tolist(), names.tolist(), strict=True)), spelled
 
     def labels(self, path: int) -> tuple[str, ...]:

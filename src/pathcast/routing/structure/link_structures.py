@@ -1,10 +1,10 @@
-"""A router's ends of its links, as far as structure annotations go (`structure_annotation.py`).
+"""A router's ends of its links, for structure annotations (`structure_annotation.py`).
 
-For each neighbour that documents go to a coder, by the needs that the neighbour advertised; for each one that they come
-from a decoder, by the needs that were advertised to it. When needs change, an end begins anew.
+A coder per neighbour that documents go to, with the needs that the neighbour advertised; a decoder per neighbour that
+documents come from, with the needs that were advertised to it. When needs change, an end starts again.
 
-Invariant: what is decoded has all the values that the router's own table asks about, or it is refused. Soft state:
-`forget` costs some parsing, nothing else.
+Invariant: a decoded annotation has all values that the router's own table needs; otherwise it is rejected. Soft state:
+`forget` only costs some parsing.
 """
 
 from collections.abc import Iterable
@@ -22,7 +22,7 @@ from .structure_relay import StructureRelay
 
 
 class ReceivedStructure(NamedTuple):
-    """An annotation that was taken in, with its document."""
+    """A checked annotation, with its document."""
 
     sender: str
     decoder: StructureDecoder
@@ -41,28 +41,28 @@ class Structures:
         self._matchers: dict[str, StructureMatcher] = {}
         self._relays: dict[tuple[str, str], StructureRelay] = {}
         self._own: TableNeeds | None = None
-        self._within: Needs | None = None  # the last own needs that lay within those that were told
+        self._within: Needs | None = None  # the last own needs that lay within the advertised needs
         self._told: Needs | None = None
 
     def needs(self, table: PatternTable, others: Iterable[Needs]) -> Needs:
-        """What the router asks about: its own patterns, and what its neighbours (`others`) ask about."""
+        """The needs of the router: those of its own patterns and of its neighbours (`others`)."""
         needs = self._own_needs(table)
         for other in others:
             needs |= other
         return needs
 
     def encode(self, neighbour: str, needs: Needs, document: Document) -> bytes | None:
-        """The annotation for a copy that goes to a neighbour with these needs; it counts as sent after `left`."""
+        """The annotation of a copy for a neighbour with these needs; it counts as sent after `left`."""
         return self._coder(neighbour, needs).encode(document, leaves=False)
 
     def left(self, neighbour: str) -> None:
-        """The last copy for a neighbour has left."""
+        """Record that the last copy for a neighbour has left."""
         self._coders[neighbour].left()
 
     def take_in(
         self, sender: str, needs: Needs, table: PatternTable, structure: bytes, data: bytes
     ) -> "ReceivedStructure | Refused":
-        """An annotation that came with a document, checked; `needs` were advertised to the sender."""
+        """Check the annotation of a document; `needs` were advertised to the sender."""
         decoder = self._decoder(sender, needs, table)
         if isinstance(decoder, Refused):
             return decoder
@@ -71,18 +71,18 @@ class Structures:
 
     @staticmethod
     def decode(came: "ReceivedStructure") -> DocumentBatch | Refused:
-        """The element arrays of a document that came with an annotation."""
+        """The element arrays of a document from its annotation."""
         return came.decoder.batch_of(came.structure, came.document, came.message)
 
     def match(self, came: "ReceivedStructure", engine: Engine) -> Entries | Refused:
-        """The entries that a document with an annotation matches, for engines that `StructureMatcher` takes."""
+        """The entries that a document with an annotation matches, for engines that `StructureMatcher` supports."""
         matcher = self._matchers.get(came.sender)
         if matcher is None or matcher.decoder is not came.decoder or matcher.engine is not engine:
             matcher = self._matchers[came.sender] = StructureMatcher(came.decoder, engine)
         return matcher.match_taken(came.structure, came.document, came.message)
 
     def pass_on(self, came: "ReceivedStructure", neighbour: str, needs: Needs) -> bytes | None:
-        """The annotation for a neighbour with these needs, from the one that came; None when elements are needed."""
+        """The annotation for a neighbour with these needs, from the incoming one; None if elements are needed."""
         coder = self._coder(neighbour, needs)
         relay = self._relays.get((came.sender, neighbour))
         if relay is None or relay.decoder is not came.decoder or relay.coder is not coder:
@@ -93,7 +93,7 @@ class Structures:
         own = self._own_needs(table)
         if self._within is not own or self._told is not needs:
             if (own | needs) != needs:
-                reason = "the structure annotation can't be used: it lacks values that subscriptions ask for by now"
+                reason = "the structure annotation cannot be used: it lacks values that current subscriptions need"
                 return Refused(reason)
             self._within, self._told = own, needs
         of_table, decoder = self._decoders.get(sender, (None, None))
@@ -103,12 +103,12 @@ class Structures:
         return decoder
 
     def hear(self, neighbour: str, signal: bytes) -> None:
-        """A neighbour refused an annotation, and told so."""
+        """Process the signal of a neighbour that rejected an annotation."""
         if neighbour in self._coders:
             self._coders[neighbour].hear(signal)
 
     def forget(self) -> None:
-        """Lose all of it, as a router that was started anew."""
+        """Lose all state, as after a restart of the router."""
         for ends in (self._coders, self._decoders, self._matchers, self._relays):
             ends.clear()
 

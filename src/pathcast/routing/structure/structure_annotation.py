@@ -6,15 +6,16 @@
                        ▼                                             ▼
                   link dictionary (Sent)  ─ ─ ─ the same ─ ─ ─  link dictionary (Learnt)
 
-Beyond the paper (Chan, Ni: Efficient XML Data Dissemination with Piggybacking, SIGMOD 2007), in its spirit: what one
-router has worked out, the next need not. An element is the number of its label path, in document order; paths tell
-depths, and so the tree. A value is a place in the document, which travels along, or bytes where the document does not
-have it as it is. Only the values that the needs (`value_needs.py`) name are there.
+An extension of the paper (Chan, Ni: Efficient XML Data Dissemination with Piggybacking, SIGMOD 2007): the next router
+reuses the results of a router. An element is the number of its label path, in document order; paths determine depths,
+and so the tree. A value is a place in the document, which is sent along, or bytes if the document does not contain the
+value literally. Only values that the needs (`value_needs.py`) name are included.
 
-Invariant: on what is decoded every engine answers as on the parsed document, for all patterns within the needs. What
-can't be understood is `Refused`, with what the sender must know to be understood again; the receiver parses instead.
-Cost: a document of a hundred elements takes some 20 µs to decode alone, some 2 µs among others, and some 200 bytes.
-Not done: documents of 2 GB and more, and those with more label paths than a dictionary holds; `encode` gives None.
+Invariant: on the decoded elements every engine returns the same results as on the parsed document, for all patterns
+within the needs. An annotation that cannot be decoded is `Refused`, with the information that the sender needs to
+recover; the receiver parses instead.
+Cost: a document of a hundred elements takes about 20 µs to decode alone, about 2 µs in a batch, and about 200 bytes.
+Not done: documents of 2 GB and more, and those with more label paths than a dictionary holds; `encode` returns None.
 """
 
 import os
@@ -38,7 +39,7 @@ _LARGEST = (1 << 31) - 1
 class StructureCoder:
     """The sending end of a link: documents to annotations.
 
-    `needs` are the receiver's. `epoch` numbers the dictionary; without one it is drawn by chance.
+    `needs` are the receiver's. `epoch` identifies the dictionary; the default is random.
     """
 
     def __init__(self, needs: Needs, *, epoch: int | None = None, paths: int = PATHS, names: int = NAMES) -> None:
@@ -59,18 +60,18 @@ class StructureCoder:
 
     @property
     def known(self) -> int:
-        """How many label paths the dictionary has."""
+        """The number of label paths in the dictionary."""
         return len(self._sent)
 
     @property
     def sent(self) -> Sent:
-        """The dictionary as it is; another one after it was full."""
+        """The current dictionary; it is replaced when it is full."""
         return self._sent
 
     def encode(self, document: Document, *, leaves: bool = True) -> bytes | None:
-        """The annotation for a document that was read; None for one that can't be annotated.
+        """The annotation of a parsed document; None if it cannot be annotated.
 
-        What it defines counts as told, unless it `leaves` only later (`left`) or never.
+        Its definitions count as sent, unless it `leaves` only later (`left`) or never.
         """
         batch = document.batch
         if document.error is not None or len(batch.data) > _LARGEST:
@@ -94,7 +95,7 @@ class StructureCoder:
         return written
 
     def message(self, body: bytes, length: int, elements: int, attributes: int, texts: int) -> bytes:
-        """An annotation of elements and values that are written already, with what it must define."""
+        """An annotation of encoded elements and values, with the definitions that it needs."""
         sent, told = self._sent, self._told
         definitions = sent.definitions(told) if told < len(sent) else b""
         counts = length, elements, attributes, texts
@@ -102,13 +103,13 @@ class StructureCoder:
         return write(header, definitions, body)
 
     def left(self) -> None:
-        """The last annotation has left: what it defines need not be told again."""
+        """Record that the last annotation has left: its definitions count as sent."""
         self._told = len(self._sent)
 
     def hear(self, signal: bytes) -> None:
-        """Take up the signal of a receiver that refused: define again from where it stands.
+        """Process the signal of a receiver that rejected an annotation: define again from its last known path.
 
-        A signal that makes no sense is taken for one of a receiver that has nothing.
+        A malformed signal is treated as that of a receiver with an empty dictionary.
         """
         epoch, known = read_signal(signal) or (-1, 0)
         self._told = min(self._told, known) if epoch == self._sent.epoch else 0
@@ -134,7 +135,7 @@ class StructureCoder:
 
 
 class _Requests:
-    """The needs by the numbers of a dictionary's names, as the kernel looks them up."""
+    """The needs by the numbers of a dictionary's names, for look-ups by the kernel."""
 
     def __init__(self, needs: Needs, names: Names) -> None:
         self._needs, self._names = needs, names
@@ -156,7 +157,7 @@ class _Requests:
         return TEXTS * (element in self._needs.texts) | VALUES * (element in self._needs.values)
 
     def follow(self) -> RequestedValues:
-        """The requests, extended to the names that the dictionary has by now."""
+        """The requests, extended to the current names of the dictionary."""
         before = len(self._requested.flags)
         if before == len(self._names):
             return self._requested

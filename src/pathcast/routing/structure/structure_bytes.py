@@ -1,9 +1,9 @@
-"""A structure annotation as bytes: its header, and the signal of a receiver that refused.
+"""A structure annotation as bytes: its header, and the signal of a receiver that rejects one.
 
     form │ epoch │ paths before, paths defined │ digest │ needs │ document's length │ elements, attributes, texts │
     bytes of definitions │ checksum │ definitions │ elements │ attributes │ texts
 
-Numbers of the header have their full width, so that it is read in one step: 49 bytes. The checksum is over all else.
+Numbers of the header have fixed width, so that it is read in one step: 49 bytes. The checksum covers everything else.
 """
 
 import struct
@@ -19,9 +19,9 @@ _SIGNAL = struct.Struct("<BII")
 
 
 class Header(NamedTuple):
-    """What a message says of itself.
+    """The header of a message.
 
-    It defines `defined` paths from `first` on; `definitions` and `body` are where these and the elements begin.
+    The message defines `defined` paths from `first` on; the definitions begin at `definitions`, the elements at `body`.
     """
 
     epoch: int
@@ -39,9 +39,9 @@ class Header(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """An annotation that can't be used: why, and how many label paths of which epoch the receiver has.
+    """A rejected annotation: the reason, and the epoch and number of label paths that the receiver has.
 
-    `resend`: the sender can mend it by defining anew, if it is told (`encode` gives the bytes to tell it with).
+    `resend`: the sender can recover by sending definitions again (`encode` returns the signal to the sender).
     """
 
     reason: str
@@ -55,7 +55,7 @@ class Refused:
 
 
 def read_signal(signal: bytes) -> tuple[int, int] | None:
-    """Epoch and number of paths that a receiver has; None for bytes that say neither."""
+    """The epoch and number of paths that a receiver has; None for malformed bytes."""
     if len(signal) != _SIGNAL.size or signal[0] != FORM:
         return None
     _, epoch, known = _SIGNAL.unpack(signal)
@@ -63,22 +63,22 @@ def read_signal(signal: bytes) -> tuple[int, int] | None:
 
 
 def write(header: Header, definitions: bytes, body: bytes) -> bytes:
-    """The message; `definitions` and `body` of the header are places and not written."""
+    """The bytes of a message; `definitions` and `body` of the header are offsets and not written."""
     fields = _FIELDS.pack(FORM, *header[:-2], len(definitions))
     return b"".join((fields, _CHECKSUM.pack(crc32(body, crc32(definitions, crc32(fields)))), definitions, body))
 
 
 def read_header(message: bytes) -> Header | str:
-    """What a message says of itself, or why it is none."""
+    """The header of a message, or the reason why it is malformed."""
     if len(message) < HEADER:
-        return "it ends too early"
+        return "it is truncated"
     form, epoch, first, defined, digest, needs, length, elements, attributes, texts, size = _FIELDS.unpack_from(message)
     if form != FORM:
-        return f"its form is {form}, not {FORM}"
+        return f"unknown format {form}, expected {FORM}"
     (expected,) = _CHECKSUM.unpack_from(message, _FIELDS.size)
     view = memoryview(message)
     if crc32(view[HEADER:], crc32(view[: _FIELDS.size])) != expected:
         return "it is damaged"
     if size > len(message) - HEADER:
-        return "it ends too early"
+        return "it is truncated"
     return Header(epoch, first, defined, digest, needs, length, elements, attributes, texts, HEADER, HEADER + size)

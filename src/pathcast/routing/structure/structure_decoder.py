@@ -1,11 +1,11 @@
-"""The receiving end of structure annotations: bytes to element arrays, or a refusal. See structure_annotation.py.
+"""The receiving end of structure annotations: bytes to element arrays, or a rejection. See structure_annotation.py.
 
-Every figure of a message is checked against the message's and the document's length before anything is allocated, so
-that what a message can cost grows with its bytes; and every number in it before it is used
+Every count in a message is checked against the lengths of the message and the document before anything is allocated, so
+that the cost of a message is bounded by its bytes; and every number is checked before use
 (`pathcast.documents.structure`).
 
-Invariant: a message that is refused changes nothing but, perhaps, the dictionary, and that only to what its digest
-vouches for.
+Invariant: a rejected message changes nothing except, perhaps, the dictionary, and that only to definitions that its
+digest confirms.
 """
 
 from collections.abc import Iterable, Sequence
@@ -24,12 +24,12 @@ from .link_dictionary import NAMES, PATHS, ReceivedPaths, UndefinedError
 from .structure_bytes import Header, Refused, read_header
 from .structure_matcher_kernels import Message
 
-# An element takes at least so many bytes of its document (`<a/>`), an attribute or text so many of its message.
+# The least number of bytes of an element in its document (`<a/>`), and of an attribute or text in its message.
 _ELEMENT_BYTES, _VALUE_BYTES = 4, 3
 
 
 class Taken(NamedTuple):
-    """A message whose label paths are known, and how many attributes and texts it has."""
+    """A message whose label paths are known, and its numbers of attributes and texts."""
 
     learnt: ReceivedPaths | None
     message: Message
@@ -43,7 +43,7 @@ _NOTHING = Taken(None, Message(0, 0, 0, 0), 0, 0)
 class StructureDecoder:
     """The receiving end of a link: annotations to element arrays.
 
-    `needs` are the receiver's own, `names` the table of names that batches refer to (that of the engine's patterns).
+    `needs` are the receiver's own; `names` is the table of names for batches (that of the engine's patterns).
     """
 
     def __init__(
@@ -57,28 +57,28 @@ class StructureDecoder:
         self._decoding = Decoding(positions=False)
 
     def forget(self) -> None:
-        """Lose the dictionary, as a router that was started anew."""
+        """Lose the dictionary, as after a restart of the router."""
         self._learnt = None
 
     @property
     def known(self) -> int:
-        """How many label paths the dictionary has."""
+        """The number of label paths in the dictionary."""
         return 0 if self._learnt is None else len(self._learnt)
 
     def decode(self, structure: bytes, document: bytes) -> DocumentBatch | Refused:
-        """The element arrays of a document from its annotation, or why the document must be parsed."""
+        """The element arrays of a document from its annotation, or the reason why the document must be parsed."""
         message = self.taken_in(structure, document)
         return message if isinstance(message, Refused) else self.batch_of(structure, document, message)
 
     def batch_of(self, structure: bytes, document: bytes, message: Taken) -> DocumentBatch | Refused:
-        """The element arrays of a document whose annotation was taken in."""
+        """The element arrays of a document whose annotation was checked by `taken_in`."""
         batch, why = self._batch([structure], [document], [message])
         return self.refused(int(why[0])) if why[0] else batch
 
     def decode_many(
         self, structures: Sequence[bytes], documents: Sequence[bytes]
     ) -> tuple[DocumentBatch, dict[int, Refused]]:
-        """Several documents as one batch, and those that must be parsed: these have no elements, and an error."""
+        """Several documents as one batch, and those that must be parsed: these have an error and no elements."""
         refused: dict[int, Refused] = {}
         messages: list[Taken] = []
         for number, (structure, document) in enumerate(zip(structures, documents, strict=True)):
@@ -98,26 +98,26 @@ class StructureDecoder:
     # Messages.
 
     def refused(self, why: int) -> Refused:
-        """The refusal of a message that a kernel could not read."""
+        """The rejection of a message that a kernel could not read."""
         return self._refused(reason(why))
 
     def _refused(self, why: str, *, resend: bool = False) -> Refused:
         epoch, known = (0, 0) if self._learnt is None else (self._learnt.epoch, len(self._learnt))
-        return Refused(f"the structure annotation can't be used: {why}", epoch, known, resend)
+        return Refused(f"the structure annotation cannot be used: {why}", epoch, known, resend)
 
     def taken_in(self, structure: bytes, document: bytes) -> Taken | Refused:
-        """Check a message and take up what it defines."""
+        """Check a message and store its definitions."""
         header = read_header(structure)
         if isinstance(header, str):
             return self._refused(header)
         if header.needs != self.needs.version:
-            return self._refused("it has the values that other subscriptions ask for")
+            return self._refused("it has values for other subscriptions")
         if header.length != len(document):
-            return self._refused("it is about another document")
+            return self._refused("it belongs to another document")
         left = len(structure) - header.body
         least = header.elements + _VALUE_BYTES * (header.attributes + header.texts)
         if least > left or _ELEMENT_BYTES * header.elements > header.length or not header.elements:
-            return self._refused("it has not what it announces")
+            return self._refused("its counts do not fit its length")
         learnt = self._learnt_for(header, structure)
         if isinstance(learnt, Refused):
             return learnt
@@ -125,16 +125,16 @@ class StructureDecoder:
         return Taken(learnt, message, header.attributes, header.texts)
 
     def _learnt_for(self, header: Header, structure: bytes) -> ReceivedPaths | Refused:
-        """The dictionary that a message refers to, with what it defines."""
+        """The dictionary that a message refers to, with the message's definitions."""
         learnt = self._learnt
         if learnt is None or learnt.epoch != header.epoch:
             learnt = None
             if header.first:
-                reason = "the structure annotation can't be used: its label paths are not known here"
+                reason = "the structure annotation cannot be used: its label paths are unknown here"
                 return Refused(reason, header.epoch, 0, resend=True)
         elif header.first > len(learnt):
-            return self._refused("a message with label paths is missing", resend=True)
-        # A message that defines from the first path on may begin a dictionary, also one that has an old one's epoch.
+            return self._refused("an earlier message with label paths is missing", resend=True)
+        # A message that defines from the first path on may begin a new dictionary, even with the epoch of an old one.
         fresh = [] if header.first else [ReceivedPaths(header.epoch, self._paths, self._most_names, self.limits.depth)]
         why = ""
         for each in [learnt, *fresh] if learnt is not None else fresh:
@@ -147,14 +147,14 @@ class StructureDecoder:
                 return each
         if learnt is not None:
             self._learnt = None
-        return Refused(f"the structure annotation can't be used: {why}", header.epoch, 0, resend=True)
+        return Refused(f"the structure annotation cannot be used: {why}", header.epoch, 0, resend=True)
 
     # Batches.
 
     def _batch(
         self, structures: Sequence[bytes], documents: Sequence[bytes], messages: list[Taken]
     ) -> tuple[DocumentBatch, Int64s]:
-        """The messages as one batch, and why some can't be read; the batch is of use only if all can."""
+        """The messages as one batch, and the reasons for unreadable ones; the batch is valid only if there are none."""
         known, own_names = self._naming.current([taken.learnt for taken in messages if taken.learnt is not None])
         attribute_ids = self._naming.attribute_ids
         rows, data_offsets, counts = _rows(structures, documents, messages, len(attribute_ids))
@@ -171,7 +171,7 @@ class StructureDecoder:
 
 
 class _Naming:
-    """The ids that names have in batches: those of a table, and behind them those that it lacks."""
+    """The ids of names in batches: those of a table, and after them the names that it lacks."""
 
     def __init__(self, names: Names, needs: Needs) -> None:
         self.names = names
@@ -183,7 +183,7 @@ class _Naming:
         self.attribute_ids = np.zeros(0, np.int32)
 
     def current(self, learnts: Iterable[ReceivedPaths]) -> tuple[int, list[str]]:
-        """How many names of the table count, and the others; ids of the dictionaries' names are worked out by these."""
+        """The number of names of the table in use, and the other names; these determine the ids of dictionary names."""
         wanted = dict.fromkeys(learnts)
         if self._known != len(self.names) or len(self._own) > NAMES:
             self._known, self._own, self._listed, self._paths = len(self.names), {}, [], {}
@@ -211,7 +211,7 @@ class _Naming:
 
 
 def _runs(messages: list[Taken]) -> list[tuple[ReceivedPaths | None, range]]:
-    """The messages that follow each other and have one dictionary."""
+    """Runs of consecutive messages with the same dictionary."""
     if len(messages) == 1:
         return [(messages[0].learnt, range(1))]
     runs, first = [], 0
@@ -225,7 +225,7 @@ def _runs(messages: list[Taken]) -> list[tuple[ReceivedPaths | None, range]]:
 def _rows(
     structures: Sequence[bytes], documents: Sequence[bytes], messages: list[Taken], names: int
 ) -> tuple[Int64s, Int64s, tuple[int, int, int]]:
-    """What the decoder is told of each message, where the documents lie; elements, attributes and texts of all."""
+    """The decoder's input per message, the offsets of documents; total elements, attributes and texts."""
     rows: list[int] = []
     places = [0]
     at = elements = attributes = texts = 0

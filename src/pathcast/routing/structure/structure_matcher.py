@@ -1,16 +1,16 @@
-"""The quick way from a structure annotation to matches: no document is parsed, and no element arrays are made.
+"""The fast path from a structure annotation to matches: without parsing, and without element arrays.
 
-What a label path satisfies is the same in every document: it is asked of an engine once (`PathMatching`) and remembered
-by its number in the link's dictionary. For plain paths that is all: a document satisfies what its distinct label paths
-do. Trees are taken apart into plain paths (`trees_as_paths.py`); one whose paths are all there is a match where they
-must meet, is laid over the elements' numbers where they need not, and is tried on element arrays, which are made only
-then, if it asks about values; many of these are left to the engine.
+A label path satisfies the same patterns in every document: an engine computes them once (`PathMatching`), and they are
+cached by the path's number in the link's dictionary. For plain paths this suffices: a document satisfies what its
+distinct label paths satisfy. Trees are decomposed into plain paths (`trees_as_paths.py`). A tree whose paths all occur
+matches if the paths must meet; otherwise it is embedded in the elements' numbers. A tree with conditions on values is
+evaluated on element arrays, which are made only then; if there are many of these, the engine evaluates them.
 
-Invariant: as `StructureDecoder.decode` and `match_batch` together, refusals included. What is remembered is forgotten
-when the dictionary was begun anew, or the table has grown; a large table is taken apart anew only after some documents,
-which meanwhile are matched on element arrays.
-Cost: some 10 µs a document of a hundred elements, most of it for checking the message; for each tree whose paths are
-all there some nanoseconds, some 0.3 µs if it is laid over the elements, more if it asks about values.
+Invariant: the results, including rejections, are those of `StructureDecoder.decode` and `match_batch` together. The
+cache is cleared when the dictionary restarts or the table has grown; a large table is decomposed again only after some
+documents, which are matched on element arrays in the meantime.
+Cost: about 10 µs per document of a hundred elements, most of it for checking the message; for each tree whose paths all
+occur some nanoseconds, about 0.3 µs if it is embedded in the elements, more if it has conditions on values.
 """
 
 from functools import cache
@@ -45,10 +45,10 @@ from .structure_matcher_kernels import (
 )
 from .trees_as_paths import StructureTrees
 
-MOST_KEPT = 1 << 14  # elements for which room is kept between documents
-PATIENCE = 8  # trees for each document that is matched by the engine before a table that has grown is taken apart anew
-FEW = 64  # trees that are tried one by one; for more the engine, which looks values up, is quicker
-STRAIGHT = 15  # documents that go to the engine straight away after one that had more
+MOST_KEPT = 1 << 14  # elements for which memory is kept between documents
+PATIENCE = 8  # trees per document that the engine matches before a grown table is decomposed again
+FEW = 64  # trees that are evaluated one by one; for more, the engine, which looks up values, is faster
+STRAIGHT = 15  # documents that go directly to the engine after one that had more
 _LAST_STAMP = 1 << 30
 _SMALLEST_STACK = 64
 _NONE, _NO_STAMPS = np.zeros(0, np.int32), np.zeros(0, np.int64)
@@ -56,32 +56,32 @@ _NONE, _NO_STAMPS = np.zeros(0, np.int32), np.zeros(0, np.int64)
 
 @cache
 def _takes(engine: type) -> bool:
-    """Whether engines of a class are; to ask an engine itself would take longer than its matching."""
+    """Whether engines of a class are supported; cached, since `isinstance` would take longer than matching."""
     return issubclass(engine, PathMatching)
 
 
 class StructureMatcher:
-    """Matches from the annotations of one link, by one engine; up to `few` trees are tried one by one."""
+    """Matches from the annotations of one link, with one engine; up to `few` trees are evaluated one by one."""
 
     def __init__(self, decoder: StructureDecoder, engine: Engine, *, few: int = FEW) -> None:
         self.decoder, self.engine, self._few = decoder, engine, few
         self._counts, self._state = np.zeros(C_ROWS, np.int64), np.zeros(S_ROWS, np.int64)
         self._entries = -1
-        self._waited = self._straight = 0  # documents since the table has grown; documents to go straight to the engine
+        self._waited = self._straight = 0  # documents since the table has grown; documents left for the engine alone
         self._forget(None)
 
     @staticmethod
     def takes(engine: Engine) -> bool:
-        """Whether an engine is fit for the quick way."""
+        """Whether an engine supports the fast path."""
         return _takes(type(engine))
 
     def match(self, structure: bytes, document: bytes) -> Entries | Refused:
-        """The entries that a document matches, ascending; or why it must be parsed."""
+        """The entries that a document matches, ascending; or the reason why it must be parsed."""
         message = self.decoder.taken_in(structure, document)
         return message if isinstance(message, Refused) else self.match_taken(structure, document, message)
 
     def match_taken(self, structure: bytes, document: bytes, message: Taken) -> Entries | Refused:
-        """As `match`, for an annotation that was taken in."""
+        """As `match`, for a checked annotation."""
         learnt = message.learnt
         assert learnt is not None
         grown = len(self.engine.table) != self._entries
@@ -112,7 +112,7 @@ class StructureMatcher:
         return batch if isinstance(batch, Refused) else self.engine.match_batch(batch)[1]
 
     def _by_numbers(self, structure: bytes, message: Taken, learnt: ReceivedPaths) -> int:
-        """Match from the numbers of label paths: 0, or why that can't be done."""
+        """Match from the numbers of label paths; return 0 or the reason for a failure."""
         data = np.frombuffer(structure, np.uint8)
         numbers = self._counts, self._state
         while True:
@@ -136,7 +136,7 @@ class StructureMatcher:
     def _with_values(
         self, entries: Entries, trees: Int32s, structure: bytes, document: bytes, message: Taken
     ) -> Entries | Refused:
-        """The entries, and those of the trees that hold on the elements with their values."""
+        """The entries, including those of trees that hold on the elements with their values."""
         batch = self.decoder.batch_of(structure, document, message)
         if isinstance(batch, Refused):
             return batch
@@ -151,10 +151,10 @@ class StructureMatcher:
         holding = self._verifier.verify(batch, np.array([0, len(candidates)], np.int64), candidates)
         return np.sort(np.append(entries, self._trees.entries[trees[holding]]))
 
-    # What is remembered.
+    # The cache.
 
     def _forget(self, learnt: ReceivedPaths | None) -> None:
-        """Begin anew, for the entries that there are by now."""
+        """Clear the cache, for the current entries."""
         table = self.engine.table
         if self._entries != len(table):
             self._entries, self._waited, self._straight = len(table), 0, 0
@@ -223,7 +223,7 @@ class StructureMatcher:
         self._answer = self._answer._replace(missing=missing)
 
     def _ask(self, learnt: ReceivedPaths, paths: list[int]) -> None:
-        """Ask the engines what label paths satisfy, and remember it."""
+        """Compute with the engines what label paths satisfy, and cache it."""
         assert isinstance(self.engine, PathMatching)
         labels = [learnt.labels(path) for path in paths]
         local = self.engine.table.namespaces == "ignore"
@@ -236,13 +236,13 @@ class StructureMatcher:
 
 
 class _Found:
-    """What label paths satisfy, one after the other."""
+    """The entries that label paths satisfy, concatenated."""
 
     def __init__(self) -> None:
         self.entries, self._filled = np.empty(1 << 10, np.int32), 0
 
     def add(self, offsets: Int64s, entries: Entries) -> tuple[Int64s, Int32s]:
-        """Remember more; where each begins, and how many there are."""
+        """Add entries; return where each list begins, and its length."""
         filled, end = self._filled, self._filled + len(entries)
         if end > len(self.entries):
             self.entries = np.append(self.entries, np.empty(end, np.int32))

@@ -1,10 +1,10 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
-"""A structure annotation matched and passed on, for kernels: numbers of label paths in, entries or other numbers out.
+"""Match and relay structure annotations, for kernels: numbers of label paths in, entries or other numbers out.
 
-What each label path satisfies is remembered: plain paths that are entries, and plain paths that trees are made of
-(`trees_as_paths.py`). A document satisfies what its distinct label paths do. A tree whose paths are all there holds
-for certain where at most one element can lie on each of its branching nodes; else, if it is made of elements alone, it
-is laid over the elements (`aggregate_bindings_kernels.py`), and if it asks about values, it is handed on.
+The plain paths that each label path satisfies are cached: plain paths that are entries, and plain paths that are parts
+of trees (`trees_as_paths.py`). A document satisfies what its distinct label paths satisfy. A tree whose paths all occur
+is certain to match if each of its branching nodes can map to at most one element; otherwise a tree of elements alone is
+embedded in the elements (`aggregate_bindings_kernels.py`), and a tree with conditions on values is handed on.
 """
 
 from typing import NamedTuple
@@ -28,19 +28,19 @@ from ..annotations.aggregate_bindings_kernels import (
 )
 
 UNKNOWN = -1
-# `counts`: entries written, label paths whose entries are not known yet, the stamp of the last document; trees that
-# values decide, distinct label paths, the stamp of the last embedding.
+# `counts`: entries written, label paths whose entries are not cached yet, the stamp of the last document; trees that
+# depend on values, distinct label paths, the stamp of the last embedding.
 C_ENTRIES, C_MISSING, C_STAMP, C_OPEN, C_DISTINCT, C_LAID, C_ROWS = range(7)
-# A branching node whose elements can't be counted by a plain path.
+# A branching node whose elements a plain path cannot count.
 UNCOUNTED = -1
-# What a tree is made of: elements alone; values, too.
+# The kind of a tree: elements alone; with values.
 ELEMENTS, VALUES = range(2)
-# What the paths of a tree tell: it does not match, it does, it may.
+# The result of the paths of a tree: no match, a match, a possible match.
 NO, YES, PERHAPS = range(3)
 
 
 class Message(NamedTuple):
-    """A message: where its elements begin and where it ends, its number of elements and of label paths it knows."""
+    """A message: the start of its elements, its end, and its numbers of elements and of known label paths."""
 
     begin: int
     end: int
@@ -57,7 +57,7 @@ class LinkPaths(NamedTuple):
 
 
 class PathMemo(NamedTuple):
-    """What label paths satisfy: entries of the table, and parts of trees; `UNKNOWN` many where it is not known yet."""
+    """The entries and the parts of trees that each label path satisfies; count `UNKNOWN` if not cached yet."""
 
     begins: Int64s
     counts: Int32s
@@ -68,7 +68,7 @@ class PathMemo(NamedTuple):
 
 
 class Trees(NamedTuple):
-    """The trees that wait for each part; the entry and kind of each tree, the parts of its leaves and branches."""
+    """The trees indexed by one part each; the entry and kind of each tree, the parts of its leaves and branches."""
 
     trigger_begins: Int32s
     triggered: Int32s
@@ -100,7 +100,7 @@ class Opened(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """Results: entries, trees that values decide, label paths that are not known yet; and marks of entries."""
+    """Results: entries, trees that depend on values, label paths that are not cached yet; and marks of entries."""
 
     entries: Writable[Int32s]
     handed_on: Writable[Int32s]
@@ -111,7 +111,7 @@ class Answer(NamedTuple):
 
 @part
 def next_path(data, message, first, opened, path_parents, path_depths, stack, state):
-    """Read the next element's label path and hang it on what is open; -1, and why in `state`, where that can't be."""
+    """Read the next element's label path and attach it to the open elements; -1 and a reason in `state` on failure."""
     path = take_number(data, message.end, state)
     state[WHY] = OK
     if state[WRONG] != 0:
@@ -133,7 +133,7 @@ def next_path(data, message, first, opened, path_parents, path_depths, stack, st
 
 @part
 def read_elements(data, message, link, memo_counts, occurring, opened, missing, counts, state):
-    """Read a document's elements: parents, symbols, distinct label paths and how many elements have each."""
+    """Read a document's elements: parents, symbols, distinct label paths and the number of elements of each."""
     counts[C_STAMP] += 1
     stamp, found, lacking, level = counts[C_STAMP], 0, 0, 0
     state[AT], state[WRONG], state[WHY] = message.begin, 0, OK
@@ -160,7 +160,7 @@ def read_elements(data, message, link, memo_counts, occurring, opened, missing, 
 
 @part
 def by_paths(tree, stamp, trees, occurring):
-    """What a tree's paths tell of a document that has some of them."""
+    """Whether a tree matches, cannot match or may match a document, by the tree's paths in it."""
     for at in range(trees.leaf_begins[tree], trees.leaf_begins[tree + 1]):
         if occurring.part_stamps[trees.leaves[at]] != stamp:
             return NO
@@ -173,7 +173,7 @@ def by_paths(tree, stamp, trees, occurring):
 
 @part
 def is_laid(tree, elements, steps, parents, search, counts):
-    """Whether a tree of elements can be laid over the document's."""
+    """Whether a tree of elements can be embedded in the document's elements."""
     counts[C_LAID] += 1
     if not find_holding(tree, counts[C_LAID], elements, steps, parents, search):
         return False
@@ -182,9 +182,9 @@ def is_laid(tree, elements, steps, parents, search, counts):
 
 @part
 def mark_paths(memo, trees, occurring, answer, counts):
-    """Mark the entries of a document's label paths; return how many parts that trees wait for are there.
+    """Mark the entries of a document's label paths; return the number of parts that occur and index trees.
 
-    These parts are in `missing`, which is not used any more.
+    These parts are written to `missing`, which is free by then.
     """
     stamp, waiting = counts[C_STAMP], 0
     for k in range(counts[C_DISTINCT]):
@@ -215,10 +215,10 @@ def match_elements(
     answer: Answer,
     numbers: tuple[Writable[Int64s], Writable[Int64s]],
 ) -> int:
-    """The entries of one document, ascending, in `answer`: OK, or why not. Paths that are not known are in `missing`.
+    """Write the entries of one document, ascending, to `answer`; return OK or the reason.
 
-    Trees that values decide are in `handed_on`, by number. `forest` are the trees and their steps, `numbers` the
-    counts (`C_…`) and the state of a reader.
+    Unknown paths go to `missing`, trees that depend on values to `handed_on`, by number. `forest` has the trees and
+    their steps, `numbers` the counts (`C_…`) and the state of a reader.
     """
     (trees, steps), (counts, state) = forest, numbers
     read_elements(data, message, link, memo.counts, occurring, opened, answer.missing, counts, state)
@@ -271,10 +271,10 @@ def relay_elements(
     counts: Writable[Int64s],
     state: Writable[Int64s],
 ) -> int:
-    """Write a document's elements with the numbers that label paths have on another link: OK, or why not.
+    """Write a document's elements with the numbers that label paths have on another link; return OK or the reason.
 
-    Paths without a number are in `missing`, those above them before them. `counts` gets the bytes written, `state`
-    where the elements end. `out` has room for five bytes an element.
+    Paths without a number go to `missing`, parents first. `counts` gets the number of bytes written, `state` the end of
+    the elements. `out` must have five bytes per element.
     """
     counts[C_STAMP] += 1
     stamp, lacking, opened, written = counts[C_STAMP], 0, 0, 0

@@ -1,13 +1,12 @@
-"""Passing a structure annotation on: from the numbers of one link's dictionary to those of another's.
+"""Relay a structure annotation: from the numbers of one link's dictionary to those of another's.
 
-A router that was told a document's structure tells it to the next one without having the document's elements in hand:
-every label path has a number on either link. The values travel as they came where both neighbours need the same ones,
-and not at all where the next one needs none; otherwise the annotation is made from the elements
-(`structure_annotation.py`).
+A router that received a document's structure relays it without the document's elements: every label path has a number
+on either link. The values are copied if both neighbours need the same values, and omitted if the next one needs none;
+otherwise the annotation is made from the elements (`structure_annotation.py`).
 
-Invariant: what is passed on decodes to what decoding and encoding would give.
-Cost: some 10 µs a document, most of it for the message around it; a label path that is new on the next link costs some
-10 µs once.
+Invariant: a relayed annotation decodes to the same elements as decoding and encoding again would give.
+Cost: about 10 µs per document, most of it for the message around it; a label path that is new on the next link costs
+about 10 µs once.
 """
 
 import numpy as np
@@ -33,7 +32,7 @@ from .structure_matcher_kernels import (
 
 
 class StructureRelay:
-    """Passes annotations on from one link to another."""
+    """Relays annotations from one link to another."""
 
     def __init__(self, decoder: StructureDecoder, coder: StructureCoder) -> None:
         self.decoder, self.coder = decoder, coder
@@ -42,12 +41,12 @@ class StructureRelay:
         self._forget(None)
 
     def pass_on(self, structure: bytes, document: bytes) -> bytes | None:
-        """The annotation for the next link, sent after `left`; None when it must be made from the elements."""
+        """The annotation for the next link, sent after `left`; None if it must be made from the elements."""
         message = self.decoder.taken_in(structure, document)
         return None if isinstance(message, Refused) else self.pass_on_taken(structure, document, message)
 
     def pass_on_taken(self, structure: bytes, document: bytes, message: Taken) -> bytes | None:
-        """As `pass_on`, for an annotation that was taken in."""
+        """As `pass_on`, for a checked annotation."""
         needs, wanted = self.decoder.needs, self.coder.needs
         if message.learnt is None or (wanted and wanted.version != needs.version):
             return None
@@ -63,7 +62,7 @@ class StructureRelay:
         return self.coder.message(body + values, len(document), *counts)
 
     def _numbered(self, learnt: ReceivedPaths, message: Message, data: UInt8s) -> bool:
-        """Write the elements with the next link's numbers; False when they can't be had."""
+        """Write the elements with the next link's numbers; False if a label path has none."""
         self._make_room(learnt, message.elements)
         while True:
             why = relay_elements(

@@ -1,19 +1,19 @@
-"""Trees as plain paths, so that a document's label paths tell which can match it.
+"""Trees as plain paths, so that a document's label paths show which trees can match it.
 
-A tree demands the plain paths from its root to its leaves. A document that lacks one does not match. One that has all
-of them does, if each branching node can lie on one element only: then the paths meet there.
+A tree requires the plain paths from its root to its leaves. A document that lacks one does not match. A document that
+has all of them matches if each branching node can map to one element only: then the paths meet there.
 
     /news[.//test]/body/p       /news//test   /news/body/p      one element is a `/news`: both paths pass through it
     /news/body/p[em]/b          …/p/em        …/p/b             two elements may be a `/news/body/p`
 
-How many elements may be what a branching node names is again counted by a plain path, the one down to the node. That
-fails where the path ends in `//*`, whose normal form (`/*`) stands for other elements; such trees are always laid over
-the document. Trees with conditions on values, `or`, `not()` and absolute paths are decided by the paths only as far as
-they demand elements outright; whether they hold is for somebody else to say.
+A plain path, the one down to a branching node, also counts the elements that the node can map to. That fails if the
+path ends in `//*`, whose normal form (`/*`) stands for other elements; such trees are always embedded in the document.
+For trees with conditions on values, `or`, `not()` and absolute paths, the paths are only a necessary condition; the
+caller decides whether they hold.
 
-Invariant: a tree that is a match has all its paths; a tree of elements alone that has them, with at most one element
-for each counted branching node, is a match.
-Cost: some 20 µs a tree, once; each waits for the path that it shares with the fewest others.
+Invariant: a tree that matches has all its paths; a tree of elements alone that has them, with at most one element for
+each counted branching node, matches.
+Cost: about 20 µs per tree, once; each tree is indexed by the path that it shares with the fewest others.
 """
 
 from collections import Counter
@@ -33,10 +33,10 @@ from .structure_matcher_kernels import ELEMENTS, UNCOUNTED, VALUES, Trees
 
 
 class StructureTrees:
-    """The trees of a table by the plain paths that they demand.
+    """The trees of a table by the plain paths that they require.
 
-    `parts` matches these; `forest` is as `match_elements` takes it; `always` are the trees, by number,
-    that demand no element outright. `entries` has the table's entry of each tree.
+    `parts` matches these paths; `forest` is the input of `match_elements`; `always` are the trees, by number,
+    that require no element unconditionally. `entries` has the table's entry of each tree.
     """
 
     def __init__(self, table: PatternTable) -> None:
@@ -60,7 +60,7 @@ class StructureTrees:
         self._lay_out()
 
     def _add(self, pattern: Pattern) -> None:
-        """Take a tree apart."""
+        """Decompose a tree."""
         leaves: dict[int, None] = {}
         branches: dict[int, None] = {}
         alone = pattern.root is not None and pattern.root.is_element
@@ -89,7 +89,7 @@ class StructureTrees:
         return self._numbers.setdefault(normalised(tuple(map(self._step, path))), len(self._numbers))
 
     def _enter(self, paths: PatternTable) -> None:
-        """Enter the plain paths, so that they have their numbers as entries."""
+        """Enter the plain paths, so that their numbers are entries."""
         steps = np.array([step for path in self._numbers for step in path], dtype=np.int32)
         entries = paths.number(steps, np.array(list(map(len, self._numbers)), dtype=np.int32), [])
         assert np.array_equal(entries, np.arange(len(entries)))
@@ -109,7 +109,7 @@ class StructureTrees:
 
 
 def _is_counted(path: tuple[Node, ...]) -> bool:
-    """Whether the normal form of a path stands for the same elements: not if it ends in `//*`, or in `//*/*`."""
+    """Whether the normal form of a path stands for the same elements: false if it ends in `//*`, or in `//*/*`."""
     for node in reversed(path):
         if node.test != WILDCARD:
             return True
@@ -119,6 +119,6 @@ def _is_counted(path: tuple[Node, ...]) -> bool:
 
 
 def _flat(lists: list[list[int]]) -> tuple[Int32s, Int32s]:
-    """Lists one after the other: where each begins, and all."""
+    """Concatenated lists: where each begins, and all values."""
     begins = np.cumsum([0, *map(len, lists)], dtype=np.int32)
     return begins, np.array([each for some in lists for each in some], dtype=np.int32)

@@ -1,1 +1,1 @@
-"""The routing table of a router: which patterns are wanted, and by whom."""
+"""The routing table of a router: patterns and the targets that want them."""

@@ -1,9 +1,9 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
-"""Sets of entries and of targets, for kernels: what annotations rule out, who wants what, what is left to match.
+"""Sets of entries and of targets, for kernels: entries that annotations rule out, targets, entries left to match.
 
-An entry is ruled out as soon as one of the numbers (aggregates, data patterns) that stand over it is; so entries are
-gone through once, those that are ruled out already or that nobody wants not at all. A nanosecond or two an entry.
-What a neighbour is told comes before the rest, so that a copy for it can leave.
+An entry is ruled out as soon as one of its numbers (of aggregates, of data patterns) is; so each entry is visited once,
+and entries that are already ruled out or idle are skipped. Cost: a nanosecond or two per entry. The entries of a
+neighbour come first, so that its copy can leave early.
 """
 
 import numpy as np
@@ -15,13 +15,13 @@ ONE = np.uint64(1)
 
 @kernel("int64(ro_i4[::1], ro_i4[::1], ro_i4[::1], ro_b1[::1], ro_b1[::1], b1[::1])", late=True)
 def mark_behind(entries, begins, numbers, holding, idle, marked):
-    """Mark which entries stand behind one of the `holding` numbers, but for idle ones; how many are newly marked.
+    """Mark the entries behind one of the `holding` numbers, except idle ones; return how many are newly marked.
 
-    The numbers over entry `e` are `numbers[begins[e] : begins[e + 1]]`; entries from `len(begins) - 1` on have none.
+    The numbers of entry `e` are `numbers[begins[e] : begins[e + 1]]`; entries from `len(begins) - 1` on have none.
     """
     fresh = 0
     for k in range(len(entries)):
-        entry = np.uint64(entries[k])  # below zero nothing lies: no need to look there
+        entry = np.uint64(entries[k])  # unsigned: no check for negative indexes
         if marked[k] or entry >= np.uint64(len(begins) - 1):
             continue
         at, last, found = np.uint64(begins[entry]), np.uint64(begins[entry + ONE]), False
@@ -36,7 +36,7 @@ def mark_behind(entries, begins, numbers, holding, idle, marked):
 
 @kernel("int64(ro_i4[::1], ro_i4[::1], ro_b1[::1], ro_b1[::1], b1[::1])", late=True)
 def mark_alone(entries, numbers, holding, idle, marked):
-    """As `mark_behind`, where one number, `numbers[e]`, is over each entry, and nothing is marked yet."""
+    """As `mark_behind`, if each entry has one number, `numbers[e]`, and nothing is marked yet."""
     fresh = 0
     for k in range(len(entries)):
         entry = np.uint64(entries[k])
@@ -48,7 +48,7 @@ def mark_alone(entries, numbers, holding, idle, marked):
 
 @kernel("int64(ro_i8[::1], ro_i4[::1], ro_b1[::1], i4[::1])", late=True)
 def list_behind(begins, entries, holding, out):
-    """The entries behind the `holding` numbers; how many."""
+    """Write the entries behind the `holding` numbers; return their number."""
     count = 0
     for number in range(len(holding)):
         if holding[number]:
@@ -60,7 +60,7 @@ def list_behind(begins, entries, holding, out):
 
 @kernel("void(ro_i8[::1], ro_i4[::1], ro_i8[::1], ro_i8[::1], i4[::1])", late=True)
 def expire_behind(begins, entries, numbers, places, expiry):
-    """For the entries behind each number the least of the numbers' places."""
+    """Lower the expiry of the entries behind each number to the number's place."""
     for k in range(len(numbers)):
         for at in range(begins[numbers[k]], begins[numbers[k] + 1]):
             entry = entries[at]
@@ -70,7 +70,7 @@ def expire_behind(begins, entries, numbers, places, expiry):
 
 @kernel("int64(ro_i4[::1], ro_b1[::1], b1[::1])", late=True)
 def pick(entries, mask, picked):
-    """What a mask says of each of these entries; of how many it says yes."""
+    """Write the mask's value for each of these entries; return how many are true."""
     count = 0
     for k in range(len(entries)):
         picked[k] = mask[entries[k]]
@@ -80,7 +80,7 @@ def pick(entries, mask, picked):
 
 @kernel("void(ro_i4[::1], ro_b1[::1], ro_i4[::1], ro_i8[::1], ro_i8[::1], ro_b1[::1], b1[::1])", late=True)
 def mark_targets(entries, skip, group, begins, members, decided, found):
-    """Mark the targets that are not decided and want one of the entries that are not skipped; both may be empty."""
+    """Mark the undecided targets that want one of the entries that are not skipped; both masks may be empty."""
     for entry in entries:
         if group[entry] < 0 or (len(skip) > 0 and skip[entry]):
             continue
@@ -90,7 +90,7 @@ def mark_targets(entries, skip, group, begins, members, decided, found):
 
 @kernel("int64(ro_i4[::1], ro_b1[::1], ro_i8[::1], ro_i8[::1], ro_b1[::1], b1[::1])", late=True)
 def leave_out(group, failed, begins, members, decided, skip):
-    """Mark the entries that need no matching (idle, failed, of decided targets alone); how many are left."""
+    """Mark the entries that need no matching (idle, failed, or all targets decided); return how many are left."""
     left = 0
     for entry in range(len(group)):
         needed = False
@@ -109,10 +109,10 @@ def leave_out(group, failed, begins, members, decided, skip):
     late=True,
 )
 def gather_targets(offsets, entries, chosen, group, begins, members, stamps, edges, out):
-    """Who wants each of the chosen documents: those of number `i` are `out[edges[i] : edges[i + 1]]`, each once.
+    """Collect the targets of each chosen document: those of document `i` are `out[edges[i] : edges[i + 1]]`, distinct.
 
-    `entries[offsets[i] : offsets[i + 1]]` are what document `i` matches; `stamps` are 0 for every target. Returns how
-    many there are; -1 when `out` is too short.
+    `entries[offsets[i] : offsets[i + 1]]` are the matches of document `i`; `stamps` are 0 for every target. Returns
+    their total number, or -1 if `out` is too short.
     """
     filled = 0
     for document in range(len(offsets) - 1):

@@ -1,9 +1,9 @@
-"""Names of batches as numbers of a table of our own, which takes up whatever names there are.
+"""Name translation: names of batches as numbers of one table, which grows as needed.
 
-Batches that one reader made share a table of names and have, besides, names of their own: what is shared is worked out
-once, and names of their own once for as long as they stay the same.
+Batches of one reader share a table of names and have additional names of their own: the shared names are translated
+once, and the additional names once for as long as they stay the same.
 
-Cost: nothing for a batch whose names are known; half a microsecond for each name that is new.
+Cost: nothing for a batch whose names are known; half a microsecond per new name.
 """
 
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ class Naming:
         self._own: tuple[int, Sequence[str], Int32s] = (-1, (), self._numbers)
 
     def of(self, batch: DocumentBatch) -> Int32s:
-        """For each name of a batch its number."""
+        """The number of each name of a batch."""
         add = self._names.add
         if self._known is not batch.known:
             self._known, self._numbers = batch.known, np.empty(0, np.int32)

@@ -1,14 +1,15 @@
-"""Covering: which patterns of a set are contained in others of it, found by matching instead of by comparing pairs.
+"""Covering: find the patterns of a set that others contain, by matching instead of comparing pairs.
 
 A pattern drawn as a document (`patterns_as_documents.py`) matches every pattern that contains it. So all patterns are
-entered as subscriptions, all are matched as documents by the default engine, and only the pairs that come out of it are
-proved (`contains`).
+entered as subscriptions, the default engine matches all of them as documents, and only the resulting pairs are proved
+(`contains`).
 
-How many drawings a pattern matches (its *reach*) orders them: one that contains another reaches at least as far. Of the
-patterns that contain one, the tightest is the one with the least reach, and candidates are proved in that order.
+Patterns are ordered by the number of drawings that they match (their *reach*): a pattern that contains another has at
+least its reach. Of the patterns that contain a pattern, the tightest is the one with the least reach, and candidates
+are proved in that order.
 
-Invariant: `cover[i]` is `i`, or the index of a pattern that contains pattern `i`; to follow it ends.
-Cost: a match for each pattern, some 20 µs, and a proof or two, at most `MOST_PROOFS`; 50,000 patterns in seconds.
+Invariant: `cover[i]` is `i`, or the index of a pattern that contains pattern `i`; following it terminates.
+Cost: a match per pattern, about 20 µs, and a proof or two, at most `MOST_PROOFS`; 50,000 patterns in seconds.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,7 +29,7 @@ from .patterns_as_documents import Drawing
 
 MOST_PROOFS = 64
 MOST_KEPT = 256
-_TOGETHER, _TOGETHER_LATER = 256, 4096  # drawings matched at once, first and then
+_TOGETHER, _TOGETHER_LATER = 256, 4096  # drawings matched per call: the first call, later calls
 _MOST_PAIRS = 1 << 23
 _LIMITS = Limits(depth=2_000)
 _TALL = 100  # steps up to which a plain path is compared with a tree
@@ -36,9 +37,9 @@ _TALL = 100  # steps up to which a plain path is compared with a tree
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Covers:
-    """For each pattern the tightest one that contains it (itself, if none is found), and its reach.
+    """For each pattern the tightest pattern that contains it (itself, if none is found), and its reach.
 
-    `order` has the patterns so that each stands after the one that covers it.
+    `order` lists the patterns so that each is after the one that covers it.
     """
 
     cover: Int32s
@@ -47,7 +48,7 @@ class Covers:
 
 
 def covers(patterns: Sequence[Pattern]) -> Covers:
-    """Which patterns contain which; `patterns` are different ones."""
+    """The covers of patterns, which must be distinct."""
     groups = _Groups(patterns)
     cover = np.arange(len(patterns), dtype=np.int32)
     reach = groups.reach[groups.of] + 1
@@ -83,10 +84,10 @@ def _first_that_contains(
 
 
 class _Groups:
-    """Patterns that are drawn alike, as groups; which groups each group's drawing matches, and how far each reaches.
+    """Groups of patterns with the same drawing; the groups that each drawing matches, and the reach of each group.
 
-    So many patterns that differ in a threshold only are one group, of which some members are tried. A drawing that
-    matches more than `MOST_KEPT` groups has the ones with the most steps as candidates.
+    Thus patterns that differ only in a threshold are one group, of which some members are tried. A drawing that
+    matches more than `MOST_KEPT` groups has the groups with the most steps as candidates.
     """
 
     def __init__(self, patterns: Sequence[Pattern]) -> None:
@@ -105,7 +106,7 @@ class _Groups:
 
     def _match(self, paths: list[str], documents: list[bytes]) -> None:
         subscriptions = Subscriptions()
-        subscriptions.add_many(paths, ids=range(1, len(paths) + 1), errors="collect")  # too long a one covers nothing
+        subscriptions.add_many(paths, ids=range(1, len(paths) + 1), errors="collect")  # too long a path covers nothing
         matcher = subscriptions.compile()
         begin, together = 0, _TOGETHER
         while begin < len(documents):
@@ -134,7 +135,7 @@ class _Groups:
 
 
 class CoverIndex:
-    """Patterns that come and go, by number; finds those that contain another."""
+    """Changing patterns, by number; finds a pattern that contains another."""
 
     def __init__(self, patterns: Mapping[int, Pattern]) -> None:
         self._drawing = Drawing()
@@ -145,14 +146,14 @@ class CoverIndex:
         self._matcher = self._subscriptions.compile(limits=_LIMITS)
 
     def add(self, patterns: Mapping[int, Pattern]) -> None:
-        """Take up patterns under numbers of their own."""
+        """Add patterns under new numbers."""
         paths = [self._drawing.path(pattern) for pattern in patterns.values()]
         self._subscriptions.add_many(paths, ids=[number + 1 for number in patterns], errors="collect")
         self._patterns.update(patterns)
         self._equal.update((pattern, number) for number, pattern in patterns.items())
 
     def remove(self, number: int) -> None:
-        """Give up a pattern."""
+        """Remove a pattern."""
         pattern = self._patterns.pop(number)
         if self._equal.get(pattern) == number:
             del self._equal[pattern]
@@ -160,7 +161,7 @@ class CoverIndex:
             self._subscriptions.remove(number + 1)
 
     def find(self, pattern: Pattern) -> int | None:
-        """The number of a pattern that contains this one: an equal one, or the one with the most steps; or None."""
+        """The number of a pattern that contains this one: an equal pattern, or the one with the most steps; or None."""
         equal = self._equal.get(pattern)
         if equal is not None:
             return equal

@@ -1,13 +1,13 @@
 """Drawings: patterns as documents, so that an engine finds the patterns that may contain them.
 
-A pattern drawn as a document has its steps as elements, `*` as a name that nobody asks for, `//` as one such element
-between. What is no element is drawn as one, too: an attribute, a text node, and each condition whose value is fixed
-(`= 5`, `or`, `not`) is an element with a name of its own; conditions that follow from others (`>= 3`) are left out.
+A pattern drawn as a document has its steps as elements, `*` as a name that no pattern has, and `//` as one such element
+in between. Other parts are drawn as elements, too: an attribute, a text node, and each condition whose value is fixed
+(`= 5`, `or`, `not`) is an element with a unique name; conditions that follow from others (`>= 3`) are omitted.
 
     /a[@x = 5]//b    drawn     <a><n1><n2/></n1><any><b/></any></a>       n1 for @x, n2 for "= 5"
 
-Invariant: the path of a pattern matches the document of every pattern that it is found to contain (`contains`), cases
-of an `or` apart. The other way round it does not hold: what matches has to be proved.
+Invariant: the path of a pattern matches the document of every pattern that it contains by `contains`, except for cases
+of an `or`. The converse does not hold: a match must be proved.
 """
 
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ _FIXED = frozenset({"="})
 
 
 class Drawing:
-    """Patterns as paths and as documents over names of our own."""
+    """Patterns as paths and as documents, over generated names."""
 
     def __init__(self) -> None:
         self._names: dict[object, str] = {}
@@ -28,7 +28,7 @@ class Drawing:
         return self._names.setdefault(what, f"n{len(self._names)}")
 
     def path(self, pattern: Pattern) -> str:
-        """The pattern's steps, values and conditions only where they are drawn."""
+        """The pattern's steps, with the values and conditions that are drawn."""
         return "/*" if pattern.root is None else self._path(pattern.root, "/", "//")
 
     def _path(self, node: Node, child: str, descendant: str) -> str:
@@ -43,7 +43,7 @@ class Drawing:
         return text + "".join(f"[{part}]" for part in parts)
 
     def document(self, pattern: Pattern) -> bytes:
-        """A document that matches the pattern and, names apart, as little else as one element a step allows."""
+        """A document that matches the pattern, with one element per step, and so as few other patterns as possible."""
         return f"<{_ANY}/>".encode() if pattern.root is None else self._element(pattern.root).encode()
 
     def _element(self, node: Node) -> str:

@@ -1,17 +1,17 @@
-"""The routing table of one router: which patterns are wanted, and by whom (§2 of the paper: pairs (S, p)).
+"""The routing table of one router: patterns and the targets that want them (§2 of the paper: pairs (S, p)).
 
 A *target* is a neighbour or a local subscriber. A pattern that several targets want is one entry of the table, so an
-entry has a set of targets; entries with the same set form a *group*, and groups are what a stream waits for.
+entry has a set of targets; entries with the same set form a *group*. A stream waits for the first match of each group.
 
     entry        0     1     2     3          group   0: r3   1: ada   2: r3, ada
     targets      r3   ada   r3,ada  r3        entries 0, 3       1          2
 
-Seen from the link by which a document came, its sender wants nothing: the table has a *view* for each sender, in which
-entries that only the sender wants are idle.
+The sender of a document does not get it back: the table has a *view* per sender, in which entries that only the sender
+wants are idle.
 
-Invariant: an entry's number never changes while the table lives; entries that nobody wants any more are idle in every
-view. When most are, the router makes a new table.
-Cost: a view is made once per sender and change, some 2 µs an entry.
+Invariant: an entry's number never changes during the lifetime of the table; entries without targets are idle in every
+view. When most are, the router builds a new table.
+Cost: a view is made once per sender and change, about 2 µs per entry.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -34,7 +34,7 @@ _NOTHING: Mask = np.zeros(0, dtype=np.bool_)
 
 @dataclass(frozen=True, slots=True, order=True)
 class Target:
-    """Where a document may go: a neighbour, or a local subscriber."""
+    """A receiver of documents: a neighbour, or a local subscriber."""
 
     name: str
     is_router: bool
@@ -43,8 +43,8 @@ class Target:
 class View:
     """The table for documents of one sender.
 
-    `group` of each entry, -1 for idle ones. Targets are numbered, neighbours first (`routers` of them), each kind in
-    the order of names; sets of targets are masks.
+    `group` is the group of each entry, -1 for idle entries. Targets are numbered, neighbours first (`routers` of them),
+    each kind in order of names; sets of targets are masks.
     """
 
     def __init__(self, group: Int32s, sets: Sequence[frozenset[Target]]) -> None:
@@ -62,25 +62,25 @@ class View:
         self.for_router: Mask = self.groups_with(np.arange(len(self.targets)) < self.routers)
 
     def groups_with(self, targets: Mask) -> Mask:
-        """For each group whether one of these targets belongs to it; a last place, for idle entries, says no."""
+        """For each group whether it has one of these targets; an extra last place, for idle entries, is false."""
         found = np.zeros(len(self._offsets), dtype=np.bool_)
         found[self._group_of_member[targets[self._members]]] = True
         return found
 
     def targets_of(self, entries: Int32s) -> Mask:
-        """Who wants one of these entries."""
+        """The targets that want one of these entries."""
         return self.undecided(entries, _NOTHING, _NOTHING)
 
     def undecided(self, entries: Int32s, skip: Mask, decided: Mask) -> Mask:
-        """Who is not decided yet and wants one of these entries, but for those that are skipped."""
+        """The undecided targets that want one of these entries, except skipped entries."""
         found = self.nobody()
         mark_targets(entries, skip, self.group, self._offsets, self._members, decided, found)
         return found
 
     def targets_of_each(self, offsets: Int64s, entries: Int32s, chosen: Mask) -> tuple[Int64s, Int32s]:
-        """Who wants one of the entries of each chosen document: of number `i` `targets[edges[i] : edges[i + 1]]`.
+        """The targets of each chosen document: those of document `i` are `targets[edges[i] : edges[i + 1]]`.
 
-        Targets ascend; `entries[offsets[i] : offsets[i + 1]]` are those of document `i`.
+        Targets ascend; `entries[offsets[i] : offsets[i + 1]]` are the entries of document `i`.
         """
         edges = np.empty(len(offsets), dtype=np.int64)
         out = np.empty(max(256, 2 * len(entries)), dtype=np.int32)
@@ -126,16 +126,16 @@ class RoutingTable:
 
     @property
     def is_wasteful(self) -> bool:
-        """Whether most entries, and not just a few, are wanted by nobody."""
+        """Whether most entries, and not just a few, have no targets."""
         return self._unused > self.patterns.tuning.unused_entries and 2 * self._unused > len(self)
 
     def enter(self, patterns: Iterable[Pattern], target: Target) -> list[int]:
-        """The entries of patterns that a target wants; each is wanted once more."""
+        """Add patterns for a target; return their entries. Each entry counts how often it was added."""
         patterns = list(patterns)
         return self.enter_each(patterns, [target] * len(patterns))
 
     def enter_each(self, patterns: Sequence[Pattern], targets: Sequence[Target]) -> list[int]:
-        """The entries of patterns, each of which its target wants once more."""
+        """Add patterns, each for its target; return their entries."""
         entries = _enter(self.patterns, patterns)
         fresh = len(self.patterns) - len(self._wanted)
         self._wanted.extend({} for _ in range(fresh))
@@ -148,7 +148,7 @@ class RoutingTable:
         return entries
 
     def release(self, entries: Iterable[int], target: Target) -> None:
-        """A target wants these entries once less."""
+        """Release entries that were added for a target, each once."""
         for entry in entries:
             wanted = self._wanted[entry]
             wanted[target] -= 1
@@ -158,19 +158,19 @@ class RoutingTable:
         self._views.clear()
 
     def moved_to(self, other: "RoutingTable") -> Int32s:
-        """For each entry its number in another table, -1 where that lacks it."""
+        """For each entry its number in another table, -1 if that table lacks it."""
         numbers = {other.patterns.pattern(entry): entry for entry in range(len(other))}
         moved = [numbers.get(self.patterns.pattern(entry), -1) for entry in range(len(self))]
         return np.array(moved, dtype=np.int32)
 
     def wanted(self, sender: str | None) -> Iterator[int]:
-        """The entries that somebody else than `sender` wants, ascending."""
+        """The entries with a target other than `sender`, ascending."""
         for entry, targets in enumerate(self._wanted):
             if targets and (len(targets) > 1 or next(iter(targets)) != Target(sender or "", True)):
                 yield entry
 
     def wanted_by(self, sender: str | None) -> Iterator[tuple[int, Target]]:
-        """The entries, ascending, with each target but `sender` that wants them."""
+        """The entries, ascending, with each target other than `sender`."""
         for entry, targets in enumerate(self._wanted):
             for target in targets:
                 if not target.is_router or target.name != sender:
@@ -199,7 +199,7 @@ class RoutingTable:
         return View(group, list(numbers))
 
     def state(self) -> tuple[list[Target], dict[str, AnyArray]]:
-        """Who wants what, to be written down: the targets; for each entry its set of targets (-1: nobody); the sets."""
+        """The targets, to be stored: all targets; for each entry its set of targets (-1: none); the sets."""
         numbers: dict[frozenset[Target], int] = {}
         group = [numbers.setdefault(frozenset(wanted), len(numbers)) if wanted else -1 for wanted in self._wanted]
         targets = sorted(set().union(*numbers))
@@ -211,7 +211,7 @@ class RoutingTable:
         }
 
     def engine(self, name: str | None) -> Engine:
-        """The engine of this name over the table, knowing all its entries."""
+        """The engine with this name over all entries of the table."""
         kind = engine_class(name)
         found = self._engines.get(kind.name)
         if found is None:
@@ -223,7 +223,7 @@ class RoutingTable:
 
 
 def _enter(table: PatternTable, patterns: Sequence[Pattern]) -> list[int]:
-    """The entries of patterns, made now where there are none."""
+    """The entries of patterns; new entries are created."""
     steps: list[int] = []
     lengths: list[int] = []
     trees: list[tuple[int, Pattern]] = []

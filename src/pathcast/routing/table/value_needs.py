@@ -1,12 +1,11 @@
-"""Needs: which values of a document the patterns of a router ask about.
+"""Needs: the values of a document that the patterns of a router depend on.
 
-A structure annotation (`structure_annotation.py`) carries a document's label paths and, of its attributes and texts,
-those that somebody downstream may compare: nothing else can change an answer. A router's needs are those of its own
-patterns and of all that its neighbours advertised to it; they travel with an advertisement, since aggregates drop value
-predicates.
+A structure annotation (`structure_annotation.py`) carries a document's label paths and the attributes and texts that
+a router downstream may compare: no other value can change a result. A router's needs are those of its own patterns and
+those that its neighbours advertised to it; they are part of an advertisement, since aggregates drop value predicates.
 
-Invariant: two documents that agree in structure and in what is needed are matched by the same patterns.
-Cost: one look at each distinct node of the patterns; plain paths need nothing and are not looked at.
+Invariant: two documents with the same structure and the same needed values match the same patterns.
+Cost: one visit of each distinct node of the patterns; plain paths need nothing and are skipped.
 """
 
 import re
@@ -40,8 +39,8 @@ _ESCAPE, _ESCAPED = re.compile(r"\\(.?)"), {"\\": "\\", "s": " ", "n": "\n"}
 
 @dataclass(frozen=True)
 class Needs:
-    """`attributes` are pairs of element and attribute; `texts` and `values` elements whose text nodes and whose
-    string-value are asked for. An element is a name, or `*` for every one. `local`: names are local parts.
+    """`attributes` are pairs of element and attribute; `texts` and `values` are elements whose text nodes and whose
+    string-value are needed. An element is a name, or `*` for every element. `local`: names are local parts.
     """
 
     attributes: frozenset[tuple[str, str]] = frozenset()
@@ -51,7 +50,7 @@ class Needs:
 
     @classmethod
     def of(cls, patterns: Iterable[Pattern], *, local: bool = False) -> "Needs":
-        """What these patterns ask about."""
+        """The needs of these patterns."""
         found = _Found()
         for pattern in patterns:
             if pattern.root is not None:
@@ -60,15 +59,15 @@ class Needs:
 
     @classmethod
     def of_table(cls, table: PatternTable) -> "Needs":
-        """What the patterns of a table ask about."""
+        """The needs of the patterns of a table."""
         return TableNeeds(table).current()
 
     def __or__(self, other: "Needs") -> "Needs":
-        """What either asks about."""
+        """The union of both needs."""
         if self == other:
             return self
         if self.local != other.local:
-            raise ValueError("needs by local name and needs by full name can't be joined")
+            raise ValueError("cannot combine needs by local name with needs by full name")
         return Needs(
             self.attributes | other.attributes, self.texts | other.texts, self.values | other.values, self.local
         )
@@ -78,16 +77,16 @@ class Needs:
 
     @cached_property
     def version(self) -> int:
-        """A number that tells needs apart: both ends of a link must have the same ones."""
+        """A number that identifies the needs: both ends of a link must have the same."""
         return int.from_bytes(blake2b(self.encode(), digest_size=4).digest(), "little")
 
     @cached_property
     def attribute_names(self) -> tuple[str, ...]:
-        """The attributes that are asked for, in the order in which annotations number them."""
+        """The needed attributes, in the order of their numbers in annotations."""
         return tuple(sorted({name for _, name in self.attributes}))
 
     def spelled(self, name: str) -> str:
-        """A name of a document as needs spell it."""
+        """A name of a document as needs write it."""
         return local_part(name) if self.local else name
 
     def encode(self) -> bytes:
@@ -114,26 +113,26 @@ class Needs:
                 case ["v", element] if element:
                     values.add(_read(element))
                 case _:
-                    raise MessageError(f"needs have a row {row[:60]!r}")
+                    raise MessageError(f"malformed row in needs: {row[:60]!r}")
         if first not in {"local", "full"}:
-            raise MessageError(f"needs begin with {first[:60]!r}")
+            raise MessageError(f"needs must begin with 'local' or 'full', got {first[:60]!r}")
         return cls(frozenset(attributes), frozenset(texts), frozenset(values), first == "local")
 
 
 def _written(name: str) -> str:
-    """A name without the marks between names: a namespace may have any character."""
+    """A name with separators escaped: a namespace may have any character."""
     return name.replace("\\", "\\\\").replace(" ", "\\s").replace("\n", "\\n")
 
 
 def _read(written: str) -> str:
-    """The name that `_written` gave."""
+    """The name from the text that `_written` returned."""
     if not all(mark in _ESCAPED for mark in _ESCAPE.findall(written)):
-        raise MessageError(f"needs have a name {written[:60]!r}")
+        raise MessageError(f"malformed name in needs: {written[:60]!r}")
     return _ESCAPE.sub(lambda found: _ESCAPED[found[1]], written)
 
 
 class TableNeeds:
-    """The needs of a table that grows: each pattern is looked at once. What was needed stays needed."""
+    """The needs of a growing table: each pattern is visited once. Needs are never removed."""
 
     def __init__(self, table: PatternTable) -> None:
         self.table = table
@@ -142,7 +141,7 @@ class TableNeeds:
         self._needs = Needs(local=table.namespaces == "ignore")
 
     def current(self) -> Needs:
-        """What all patterns by now ask about."""
+        """The needs of all current patterns."""
         if self._seen < len(self.table):
             end = len(self.table)
             for entry in self.table.trees.between(self._seen, end):
@@ -155,7 +154,7 @@ class TableNeeds:
 
 
 class _Found:
-    """What was found so far; a node that was looked at needs no second look, whatever is above it."""
+    """The needs found so far; a node is visited once, whatever is above it."""
 
     def __init__(self) -> None:
         self.attributes: set[tuple[str, str]] = set()
@@ -164,11 +163,11 @@ class _Found:
         self._seen: set[Node] = set()
 
     def needs(self, *, local: bool) -> Needs:
-        """All of it."""
+        """All needs found."""
         return Needs(frozenset(self.attributes), frozenset(self.texts), frozenset(self.values), local)
 
     def look(self, element: str, condition: Condition) -> None:
-        """Look at a condition on an element with this test and at all that it is made of."""
+        """Visit a condition on an element with this test, and all its parts."""
         waiting: list[tuple[str, Condition]] = [(element, condition)]
         while waiting:
             where, current = waiting.pop()
@@ -186,7 +185,7 @@ class _Found:
                 waiting += self._first(where, current)
 
     def _node(self, where: str, node: Node) -> list[tuple[str, Condition]]:
-        """A node below an element: an attribute and a text are needed; an element has conditions of its own."""
+        """A node below an element: an attribute or a text is needed; an element has its own conditions."""
         if node.is_attribute:
             self.attributes.add((where if node.axis == "/" else ANY, node.test[1:]))
             return _elsewhere(node)
@@ -199,7 +198,7 @@ class _Found:
         return [(node.test, each) for each in node.conditions]
 
     def _first(self, where: str, first: First) -> list[tuple[str, Condition]]:
-        """A path whose first node is tested: its steps, and the value of what the last one names."""
+        """A path whose first node is tested: its steps, and the value of its last node."""
         found: list[tuple[str, Condition]] = []
         above = ANY if first.absolute else where
         for step in first.steps:
@@ -211,6 +210,6 @@ class _Found:
 
 
 def _elsewhere(node: Node) -> list[tuple[str, Condition]]:
-    """What conditions on an attribute or a text ask about other places: absolute paths."""
+    """The conditions of an attribute or a text on other places: absolute paths."""
     inside = [each for condition in node.conditions for each in conditions_in(condition)]
     return [(ANY, each) for each in inside if isinstance(each, Root) or (isinstance(each, First) and each.absolute)]
