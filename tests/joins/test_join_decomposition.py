@@ -222,9 +222,9 @@ def test_a_table_is_filtered_by_the_neighbour_that_was_asked_for() -> None:
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        ({"filtered_by": {"Nope": "S"}}, "there is no table 'Nope'"),
-        ({"filtered_by": {"R": "T"}}, "'R' is joined with S, not 'T'"),
-        ({"regroup_by": "guess"}, "costs come from 'model' or 'simulation', not from 'guess'"),
+        ({"filtered_by": {"Nope": "S"}}, "unknown table 'Nope'"),
+        ({"filtered_by": {"R": "T"}}, "'T' is no neighbour of 'R'; its neighbours are S"),
+        ({"regroup_by": "guess"}, "the cost estimate must be 'model' or 'simulation', got 'guess'"),
     ],
 )
 def test_decompositions_that_can_not_be(options: dict, reason: str) -> None:

@@ -93,7 +93,7 @@ def test_an_id_that_is_taken_is_refused():
     server = JoinServer(STOCKS)
     assert server.subscribe("select * from Stocks", id=7).id == 7
     assert server.subscribe("select * from Stocks").id == 8
-    with pytest.raises(QueryError, match="subscription 7 already"):
+    with pytest.raises(QueryError, match="subscription id 7 is already in use"):
         server.subscribe("select * from Stocks", id=7)
-    with pytest.raises(QueryError, match="subscription 6 already"):
+    with pytest.raises(QueryError, match="subscription id 7 is already in use"):
         server.subscribe_many(BOTH, {"per": ([1, 2], [2, 3])}, first=6)

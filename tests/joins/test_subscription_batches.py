@@ -105,16 +105,16 @@ def test_keys_of_arrays_are_those_of_values() -> None:
     [
         (QUERY, {}, "at least one column"),
         (QUERY, {"a": ([], [])}, "at least one column|arrays of numbers"),
-        (QUERY, {"a": ([1], [2]), "c": ([1, 2], [3, 4])}, "as many on each"),
-        (QUERY, {"a": ([3], [2])}, "not below it"),
-        (QUERY, {"a": ([1], [2]), "R.a": ([2], [3])}, "the ranges of R.a are given twice"),
-        (QUERY, {"a": ([float("nan")], [2])}, "not below it"),
+        (QUERY, {"a": ([1], [2]), "c": ([1, 2], [3, 4])}, "equally many on each"),
+        (QUERY, {"a": ([3], [2])}, "low must be at most high"),
+        (QUERY, {"a": ([1], [2]), "R.a": ([2], [3])}, "ranges of R.a are given twice"),
+        (QUERY, {"a": ([float("nan")], [2])}, "low must be at most high"),
         (QUERY, {"a": (["x"], ["y"])}, "arrays of numbers"),
         (QUERY, {"a": 5}, "two arrays"),
         (QUERY, {"nope": ([1], [2])}, "no column 'nope'|has a column 'nope'"),
-        (QUERY, {"R.b": ([1], [2])}, "'R.b' joins"),
+        (QUERY, {"R.b": ([1], [2])}, "'R.b' is a join column"),
         (QUERY, {"c": ([0.2], [0.8])}, "no whole number"),
-        (select("R", where={"a": 5}), {"a": ([1], [2])}, "no ranges of its own"),
+        (select("R", where={"a": 5}), {"a": ([1], [2])}, "must not have ranges"),
     ],
 )
 def test_batches_that_can_not_be(query: Any, given: dict, reason: str) -> None:

@@ -125,7 +125,7 @@ class Forest:
         """Take up boxes, a row each; `KeyError` when a name is there or comes twice, and nothing has changed then."""
         ascending = bool((ids[1:] > ids[:-1]).all())
         if not (ascending or len(np.unique(ids)) == len(ids)) or any_known(self.arrays.slots, self.arrays.ids, ids):
-            raise KeyError("an id is there already")
+            raise KeyError("a semijoin id is already in use")
         if len(ids) * 4 < len(self):
             for id, box in zip(ids.tolist(), boxes, strict=True):
                 self._place(id, box)

@@ -55,7 +55,7 @@ class ScanIndex:
         """Take up many at once."""
         first, last = len(self._places), len(self._places) + len(ids)
         if len(np.unique(ids)) < len(ids) or any(id in self._places for id in ids.tolist()):
-            raise KeyError("an id is there already")
+            raise KeyError("a semijoin id is already in use")
         while last > len(self._ids):
             self._grow()
         self._ids[first:last] = ids

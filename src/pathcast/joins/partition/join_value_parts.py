@@ -106,7 +106,7 @@ class Parts:
         """
         old = new = None
         if verb not in ("insert", "delete", "update") or (verb == "update") != (values is not None):
-            raise ChangeError(f"a change is an insert, a delete or an update with new values, not '{verb}'")
+            raise ChangeError(f"expected an insert, a delete or an update with new values, got {verb!r}")
         if verb != "insert":
             old = self._row(table, row)
         if verb == "insert":
@@ -134,7 +134,7 @@ class Parts:
         columns = self._columns.get(table)
         if columns is None or not given.keys() <= self._named[table]:
             Draft(self.schema).row(table, given)
-            raise AssertionError("a draft refuses tables and columns that there are not")
+            raise AssertionError("the draft should have rejected an unknown table or column")
         return tuple([_value(table, name, kind, given.get(name), joined) for name, kind, joined in columns])
 
     def _key(self, edge: int, table: str, values: list[Scalar]) -> Key:
@@ -237,7 +237,7 @@ def _encoded(answers: Sequence[Answer]) -> EncodedMessages:
 def _answer(server: JoinServer, event: Event) -> Answer:
     old, error = event.old, None
     if old is not None and not server.bags[event.table].count(old):
-        error = ChangeError(f"'{event.table}' has no row {old!r:.200}")
+        error = ChangeError(f"table '{event.table}' has no row {old!r:.200}")
         old = None
     if old is None and event.new is None:
         return Answer(event, [], error if event.home else None)
@@ -247,7 +247,7 @@ def _answer(server: JoinServer, event: Event) -> Answer:
 
 def _value(table: str, name: str, kind: Kind | None, value: Any, joined: bool) -> Scalar:
     """A value that came for a column, checked."""
-    assert kind is not None, "standing joins know all kinds"
+    assert kind is not None, "the schema of standing joins declares all kinds"
     if type(value) in kind.types:
         if (type(value) is float and not isnan(value)) or (type(value) is int and abs(value) < _EXACT):
             return value
@@ -259,7 +259,7 @@ def _value(table: str, name: str, kind: Kind | None, value: Any, joined: bool) -
         except ValueError as error:
             wrong = str(error)
         if value is None and joined:
-            raise ChangeError(f"{table}.{name} is a join attribute and can't be NULL")
+            raise ChangeError(f"{table}.{name} is a join column and must not be NULL")
     if wrong is not None:
         raise ChangeError(f"{table}.{name}: {wrong}")
     return value  # type: ignore[no-any-return]

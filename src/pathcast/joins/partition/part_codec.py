@@ -82,7 +82,7 @@ class JoinCodec:
             raise self._states.damaged("a table or a batch occurs twice")
         for each in kept:
             if not len(tables[each.table]) == len(each.numbers) == len(each.rows) > 0:
-                raise self._states.damaged(f"the rows of '{each.table}' do not have a number each")
+                raise self._states.damaged(f"the rows of '{each.table}' and their numbers do not match")
         return tables, seen
 
     def write_events(self, events: Iterable[Event]) -> bytes:
@@ -109,7 +109,7 @@ def _row_type(schema: Schema, table: str) -> Any:
     columns = []
     for column in schema.columns[table]:
         kind = schema.kind(table, column)
-        assert kind is not None, "standing joins know all kinds"
+        assert kind is not None, "the schema of standing joins declares all kinds"
         columns.append(_TYPES[kind.name] if column in joined else _TYPES[kind.name] | None)
     return tuple[tuple(columns)]  # type: ignore[misc]
 

@@ -145,7 +145,7 @@ class Site:
             for number, row in given.items():
                 bag.insert(number, row)
             if len(view.run(part.value).rows) != len(given):
-                raise SnapshotError(f"the state of a join has rows of '{table}' with another join value than its key")
+                raise SnapshotError(f"the state of a join has rows of '{table}' whose join value differs from its key")
 
     def written(self, part: Part) -> bytes | None:
         """The state of a part as it lies here now; None when there is nothing in it."""

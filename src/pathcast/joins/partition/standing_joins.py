@@ -85,13 +85,13 @@ class StandingJoins:
 
     def __post_init__(self) -> None:
         if self.schema.inside:
-            raise SchemaError("payloads kept apart belong to all join values at once; declare the schema without them")
+            raise SchemaError("standing joins do not support separate payloads; declare the schema without `payloads=`")
         self._take_up(self.subscriptions, self.batches)
         self._set(subscriptions=(), batches=())
         for table, columns in self.schema.columns.items():
             for column in columns:
                 if self.schema.kind(table, column) is None:
-                    raise SchemaError(f"{table}.{column}: declare its kind; workers don't learn it from one another")
+                    raise SchemaError(f"{table}.{column} has no declared kind; standing joins need one for each column")
 
     def changed(
         self, add: Queries = (), remove: Iterable[int] = (), batches: Iterable[tuple[Selection, Ranges]] = ()
@@ -153,7 +153,7 @@ class StandingJoins:
         # No form depends on who else is subscribed, so a server with the new ones alone numbers theirs.
         scheme = self.only(asked, many).server()._scheme
         if not isinstance(scheme, SemijoinScheme):
-            raise QueryError(f"'{self.scheme}' sends join results, which several join values make together")
+            raise QueryError(f"'{self.scheme}' sends join results; standing joins need a semijoin scheme")
         self._set(asked=(*self.asked, *asked), many=(*self.many, *many), next_id=next_id, numbers=dict(scheme.numbers))
 
     def _set(self, **fields: Any) -> None:
@@ -193,7 +193,7 @@ class StandingJoins:
 
 def _listed(given: Queries) -> Iterable[tuple[Any, Query]]:
     if isinstance(given, str | Selection):
-        raise QueryError("subscriptions are several queries: a list, or a mapping of subscribers to theirs")
+        raise QueryError("subscriptions must be a list of queries, or a mapping of subscribers to queries")
     if not isinstance(given, Mapping):
         return ((None, query) for query in given)
     return (

@@ -127,20 +127,20 @@ class Kind:
     @property
     def noun(self) -> str:
         """A value of this kind, in words."""
-        return {"int": "an int", "bytes": "a value of bytes"}.get(self.name, f"a {self.name}")
+        return {"int": "an int", "bytes": "bytes"}.get(self.name, f"a {self.name}")
 
     def check(self, value: object) -> str | None:
         """Why a value can't be in a column of this kind; None when it can."""
         if value is None:
             return None
         if type(value) not in self.types:
-            return f"{self.noun} belongs there, not {value!r:.60}"
+            return f"expected {self.noun}, got {value!r:.60}"
         try:
             check_scalar(value)
         except MessageError as error:
             return error.reason
         if type(value) is int and float in self.types and float(value) != value:
-            return f"{value} is between two floats; declare the column 'int' to hold it"
+            return f"no float equals {value}; declare the column as 'int'"
         return None
 
     def __reduce__(self) -> tuple[Any, ...]:

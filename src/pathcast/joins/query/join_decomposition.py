@@ -107,15 +107,16 @@ def preferences(schema: Schema, given: Mapping[str, str | Sequence[str]]) -> Pre
     """For each table the neighbours that shall filter it, the best first; `QueryError` when they are none."""
     found: dict[str, tuple[str, ...]] = {}
     if not isinstance(given, Mapping):
-        raise QueryError(f"filtered_by is the neighbours of each table, {{'A': 'B'}}, not {given!r}")
+        raise QueryError(f"filtered_by must map tables to neighbours, such as {{'A': 'B'}}, got {given!r}")
     for table, names in given.items():
         if table not in schema.columns:
-            raise QueryError(f"filtered_by: there is no table '{table}'; there are {', '.join(schema.columns)}")
+            raise QueryError(f"filtered_by: unknown table '{table}'; the tables are {', '.join(schema.columns)}")
         found[table] = (names,) if isinstance(names, str) else tuple(names)
         known = [edge.other(table) for edge in schema.edges_of(table)]
         for name in found[table]:
             if name not in known:
-                raise QueryError(f"filtered_by: '{table}' is joined with {', '.join(known) or 'nothing'}, not '{name}'")
+                neighbours = ", ".join(known) or "none"
+                raise QueryError(f"filtered_by: '{name}' is no neighbour of '{table}'; its neighbours are {neighbours}")
     return found
 
 

@@ -79,18 +79,18 @@ class SplitSchema:
     @staticmethod
     def _split(declared: Schema, table: str, columns: tuple[str, ...]) -> Split:
         if not columns:
-            raise SchemaError(f"the payload of '{table}' names no column")
+            raise SchemaError(f"the payload of '{table}' must name at least one column")
         for column in columns:
             declared.place(table, column)
             if column in declared.join_columns(table):
-                raise SchemaError(f"{table}.{column} joins and can't be payload")
+                raise SchemaError(f"{table}.{column} is a join column and cannot be payload")
         split = Split(table, declared.columns[table], columns)
         if split.payload_table in declared.columns or split.reference in split.columns:
             raise SchemaError(
-                f"'{split.payload_table}' and '{split.reference}' are needed for the payload of '{table}'"
+                f"'{split.payload_table}' and '{split.reference}' are reserved for the payload of '{table}'"
             )
         if _KEY in columns:
-            raise SchemaError(f"'{_KEY}' is needed for the payload of '{table}'; give the column another name")
+            raise SchemaError(f"'{_KEY}' is reserved for the payload of '{table}'; rename the column")
         if len(set(columns)) < len(columns):
             raise SchemaError(f"the payload of '{table}' names a column twice")
         return split

@@ -77,21 +77,22 @@ class Extraction:
         kinds = {}
         for name, given in (("table", self.table), ("rows", self.rows), ("change", self.change)):
             if not isinstance(given, str):
-                raise SchemaError(f"{name} is a text, not {given!r}")
+                raise SchemaError(f"{name} must be a string, got {given!r}")
         columns: object = self.columns
         texts = isinstance(columns, Mapping) and all(isinstance(text, str) for pair in columns.items() for text in pair)
         if not texts:
-            raise SchemaError(f"'{self.table}': columns have paths, {{'per': 'ratio/per float'}}, not {columns!r}")
+            shape = "columns must map names to paths, such as {'per': 'ratio/per float'}"
+            raise SchemaError(f"'{self.table}': {shape}, got {columns!r}")
         if isinstance(self.required, str):
-            raise SchemaError(f"required is a list of columns, not {self.required!r}")
+            raise SchemaError(f"required must be a list of columns, got {self.required!r}")
         if not self.columns:
-            raise SchemaError(f"'{self.table}': a table has at least one column")
+            raise SchemaError(f"'{self.table}' must have at least one column")
         for column, text in self.columns.items():
             _, _, kind = text.strip().partition(" ")
             try:
                 kinds[column] = kind_named(kind.strip() or "string")
             except KeyError:
-                raise SchemaError(f"column '{column}': there is no kind '{kind.strip()}'") from None
+                raise SchemaError(f"column '{column}': unknown kind '{kind.strip()}'") from None
         for column in self.required:
             if column not in kinds:
                 raise SchemaError(f"required: '{self.table}' has no column '{column}'")
@@ -103,7 +104,7 @@ class Extraction:
         """The path of the rows, from the root."""
         found = _read_path(self.rows, "rows")
         if found.up or found.leaf != "." or found.deep or not found.steps:
-            raise SchemaError(f"rows: '{self.rows}' does not lead to elements")
+            raise SchemaError(f"rows: the path '{self.rows}' must select elements")
         if not self.rows.lstrip().startswith("/"):  # as a subscription: anywhere
             return (Step(deep=True, name=found.steps[0].name), *found.steps[1:])
         return found.steps
@@ -179,7 +180,7 @@ class Extractor:
             except ValueError as error:
                 raise DocumentError(f"column '{column}': {error}") from None
             if values[column] is None and column in self.extraction.required:
-                raise DocumentError(f"column '{column}': there is no value, and it is required")
+                raise DocumentError(f"column '{column}' is required but has no value")
         return values
 
     def _follow(self) -> None:
@@ -297,7 +298,7 @@ def fits(steps: Sequence[Step], labels: Sequence[str], *, deep: bool = False) ->
 
 def _change(text: str | None) -> str:
     if text is None or text.strip() not in CHANGES:
-        raise DocumentError(f"a row is to be an {' or a '.join(CHANGES)}, not {text!r:.60}")
+        raise DocumentError(f"the change of a row must be {' or '.join(map(repr, CHANGES))}, got {text!r:.60}")
     return text.strip()
 
 
@@ -316,7 +317,7 @@ def _read_path(text: str, what: str, *, relative: bool = False) -> ColumnPath:
     while at < len(text):
         part = _STEP.match(text, at)
         if part is None or ended or (at and not part[1]) or (relative and not at and part[1]):
-            raise SchemaError(f"{what}: '{text}' is no path that rows are cut by: {_SUPPORTED}")
+            raise SchemaError(f"{what}: unsupported path '{text}'; supported: {_SUPPORTED}")
         at = part.end()
         below, word = part[1] == "//", part[2]
         if word == ".." and not steps and not below:
@@ -328,10 +329,10 @@ def _read_path(text: str, what: str, *, relative: bool = False) -> ColumnPath:
         elif word not in (".", ".."):
             steps.append(Step(below, word))
         else:
-            raise SchemaError(f"{what}: '{text}' is no path that rows are cut by: {_SUPPORTED}")
+            raise SchemaError(f"{what}: unsupported path '{text}'; supported: {_SUPPORTED}")
     if not text:
-        raise SchemaError(f"{what}: there is no path")
+        raise SchemaError(f"{what}: the path is empty")
     return ColumnPath(up, tuple(steps), leaf, deep)
 
 
-_SUPPORTED = "names and *, with / and //; for columns .. in the beginning, @name or text() in the end, or ."
+_SUPPORTED = "names and *, with / and //; for columns also .. at the start, @name or text() at the end, or ."

@@ -172,9 +172,9 @@ class Selection:
         draft = QueryDraft(schema, self.tables, text)
         for table in self.tables:
             if table not in schema.columns:
-                raise draft.refuse(f"there is no table '{table}'; there are {', '.join(schema.columns)}")
+                raise draft.refuse(f"unknown table '{table}'; the tables are {', '.join(schema.columns)}")
         if len(set(self.tables)) < len(self.tables):
-            raise draft.refuse("a table is named twice; self-joins are not supported")
+            raise draft.refuse("self-joins are not supported; name each table once")
         draft.equations += [Equation(*pair, str(edge)) for edge in self._edges(schema, draft) for pair in edge.pairs()]
         for name, wanted in self.where.items():
             draft.range(_column(draft, name), _interval(draft, name, wanted))
@@ -215,12 +215,12 @@ def select(*tables: str, where: Mapping[str, Any] | None = None, on: Iterable[st
     tables.
     """
     if not tables or not all(isinstance(table, str) for table in tables):
-        raise QueryError("a subscription is over at least one table, by name")
+        raise QueryError(f"select needs the name of at least one table, got {tables!r}")
     ranges: object = {} if where is None else where
     if not isinstance(ranges, Mapping) or not all(isinstance(name, str) for name in ranges):
-        raise QueryError(f"where says what columns must be, {{'per': (45, 70)}}, not {where!r}")
+        raise QueryError(f"where must map columns to ranges, such as {{'per': (45, 70)}}, got {where!r}")
     if isinstance(on, str) or not (on is None or isinstance(on, Iterable)):
-        raise QueryError(f"on is a list of joins, such as ['A.x = B.y'], not {on!r}")
+        raise QueryError(f"on must be a list of joins, such as ['A.x = B.y'], got {on!r}")
     return Selection(tables, dict(ranges), None if on is None else tuple(on))
 
 
@@ -240,14 +240,14 @@ def _interval(draft: QueryDraft, name: str, wanted: Any) -> Interval:
         return wanted
     ends: tuple[Scalar, Scalar] = wanted if isinstance(wanted, tuple) and len(wanted) == 2 else (wanted, wanted)
     if wanted is None:
-        raise draft.refuse(f"nothing compares with NULL: '{name}'")
+        raise draft.refuse(f"'{name}' cannot be compared with NULL")
     try:
         for end in ends:
             if end is not None:
                 kind_of(end)
         return Interval(*ends)
     except KeyError:
-        raise draft.refuse(f"'{name}' can't be compared with {wanted!r}") from None
+        raise draft.refuse(f"'{name}' cannot be compared with {wanted!r}") from None
     except MessageError as error:
         raise draft.refuse(f"'{name}': {error.reason}") from None
 

@@ -51,7 +51,7 @@ def read_sql(text: str, schema: Schema) -> tuple[Query, Draft]:
     try:
         return reading.query()
     except RecursionError:
-        raise reading.draft.refuse("the parentheses are nested too deeply", supported=SUPPORTED) from None
+        raise reading.draft.refuse("parentheses are nested too deeply", supported=SUPPORTED) from None
 
 
 class _Reading:
@@ -83,10 +83,10 @@ class _Reading:
         try:
             tokens = tokenize(text)
         except SqlglotError as error:
-            raise self.draft.refuse(f"this can't be read as SQL: {error}", supported=SUPPORTED) from None
+            raise self.draft.refuse(f"malformed SQL: {error}", supported=SUPPORTED) from None
         names = {name.lower() for table, columns in self.schema.columns.items() for name in (table, *columns)}
         if not tokens:
-            raise self.draft.refuse("there is no query", supported=SUPPORTED)
+            raise self.draft.refuse("the query is empty", supported=SUPPORTED)
         for token in tokens:
             if token.token_type not in _ALLOWED and token.text.lower() not in names:
                 raise self._refuse(f"'{token.text}' is not supported", token)
@@ -100,8 +100,8 @@ class _Reading:
         column, line = details[0].get("col"), details[0].get("line")
         for token in tokens:
             if (token.line, token.col) == (line, column):
-                return self._refuse(f"'{token.text}' can't stand here", token)
-        return self.draft.refuse("the query ends too early, or is not SQL", supported=SUPPORTED)
+                return self._refuse(f"unexpected '{token.text}'", token)
+        return self.draft.refuse("the query is incomplete or not SQL", supported=SUPPORTED)
 
     def _refuse(self, reason: str, token: Token) -> Exception:
         words = self.draft.text[token.start : token.end + 1]
@@ -121,32 +121,32 @@ class _Reading:
 
     def _check_shape(self, tree: exp.Expr) -> None:
         if not isinstance(tree, exp.Select) or not (tree.args.get("from_") or tree.args.get("from")):
-            raise self._refuse_node("a subscription is a select from tables", tree)
+            raise self._refuse_node("a subscription must be a select from tables", tree)
         given = {name for name, value in tree.args.items() if value}
         other = given - {"expressions", "from_", "from", "joins", "where"}
         if other:
             raise self._refuse_node(f"'{min(other)}' is not supported", tree)
         for one in tree.expressions:
             if not isinstance(one, exp.Star) or any(one.args.values()):
-                raise self._refuse_node(f"'{one.sql()}' can't be selected: rows come whole", one, "select *")
+                raise self._refuse_node(f"'{one.sql()}' cannot be selected; select whole rows", one, "select *")
         if len(tree.expressions) != 1:
-            raise self._refuse_node("rows come whole", tree, "select *")
+            raise self._refuse_node("only whole rows can be selected", tree, "select *")
 
     # Tables.
 
     def _table(self, node: exp.Expr) -> str:
         if not isinstance(node, exp.Table) or node.args.get("db") or node.args.get("joins"):
-            raise self._refuse_node("tables are named one by one", node)
+            raise self._refuse_node("expected the name of a table", node)
         table = _find(node.name, self.schema.columns)
         if table is None:
             raise self._refuse_node(
-                f"there is no table '{node.name}'", node.this, f"tables {', '.join(self.schema.columns)}"
+                f"unknown table '{node.name}'", node.this, f"tables {', '.join(self.schema.columns)}"
             )
         alias = node.alias_or_name.lower()
         if table in self.draft.tables:
             raise self._refuse_node(f"'{table}' is joined with itself", node, "each table once")
         if alias in self.aliases:
-            raise self._refuse_node(f"two tables are called '{alias}'", node, "a name for each table")
+            raise self._refuse_node(f"two tables are named '{alias}'", node, "a different name for each table")
         self.aliases[alias] = table
         self.draft.tables += (table,)
         return table
@@ -161,11 +161,11 @@ class _Reading:
         if natural:
             merged = [name for name in self.schema.columns[table] if name.lower() in self.visible]
             if not merged:
-                raise self._refuse_node(f"'{table}' has no column in common with the tables before it", join.this)
+                raise self._refuse_node(f"'{table}' shares no column with the tables before it", join.this)
         for name in join.args.get("using") or ():
             found = _find(name.name, self.schema.columns[table])
             if found is None or found.lower() not in self.visible:
-                raise self._refuse_node(f"'{name.name}' is not on both sides of the join", name)
+                raise self._refuse_node(f"'{name.name}' is not a column on both sides of the join", name)
             merged.append(found)
         for name in merged:
             known = self.visible[name.lower()]
@@ -197,7 +197,7 @@ class _Reading:
         left, right = node.this, node.expression
         if isinstance(left, exp.Column) and isinstance(right, exp.Column):
             if operator != "=":
-                raise self._refuse_node("columns are only compared by '='", node)
+                raise self._refuse_node("columns can only be compared by '='", node)
             one, other = self._column(left), self._column(right)
             if one == other:
                 raise self._refuse_node(f"'{node.sql()}' compares a column with itself", node)
@@ -223,7 +223,7 @@ class _Reading:
 
     def _column(self, node: exp.Expr) -> Column:
         if not isinstance(node, exp.Column) or not isinstance(node.this, exp.Identifier):
-            raise self._refuse_node(f"'{node.sql()}' is no column", node)
+            raise self._refuse_node(f"'{node.sql()}' is not a column", node)
         if not node.table:
             known = self.visible.get(node.name.lower())
             if known is None:
@@ -234,7 +234,7 @@ class _Reading:
             return known[0]
         table = self.aliases.get(node.table.lower())
         if table is None:
-            raise self._refuse_node(f"there is no table '{node.table}' in the query", node, ", ".join(self.aliases))
+            raise self._refuse_node(f"unknown table '{node.table}' in the query", node, ", ".join(self.aliases))
         name = _find(node.name, self.schema.columns[table])
         if name is None:
             columns = ", ".join(self.schema.columns[table])
@@ -256,7 +256,7 @@ class _Reading:
                 value = self._as_date(value, column)
             except ValueError:
                 raise self._refuse_node(
-                    f"'{value!s}' is no {self._kind_name(column)}",
+                    f"'{value!s}' is not a {self._kind_name(column)}",
                     node.parent or node,
                     "2026-01-31, 2026-01-31 12:30:00",
                 ) from None
@@ -312,7 +312,7 @@ def _literal(node: exp.Expr) -> Constant:
             return value.copy_negate()
         if isinstance(value, int | float):
             return -value
-        raise ValueError(f"'{node.sql()}' is no number")
+        raise ValueError(f"'{node.sql()}' is not a number")
     if isinstance(node, exp.Paren):
         return _literal(node.this)
     if isinstance(node, exp.Literal):
@@ -324,8 +324,8 @@ def _literal(node: exp.Expr) -> Constant:
         try:
             return date.fromisoformat(text) if node.to.is_type("date") else _timestamp(node, text)
         except ValueError:
-            raise ValueError(f"'{node.sql()}' is no date or timestamp") from None
-    raise ValueError(f"'{node.sql()}' is no constant")
+            raise ValueError(f"'{node.sql()}' is not a date or timestamp") from None
+    raise ValueError(f"'{node.sql()}' is not a constant")
 
 
 def _number(text: str) -> int | float | Decimal:
@@ -335,7 +335,7 @@ def _number(text: str) -> int | float | Decimal:
     try:
         return float(text) if "e" in text.lower() else Decimal(text)
     except (ValueError, InvalidOperation):
-        raise ValueError(f"'{text}' is no number") from None
+        raise ValueError(f"'{text}' is not a number") from None
 
 
 def _whole(number: int) -> int | float:

@@ -74,10 +74,10 @@ class Schema:
         for table, columns in tables.items():
             self._add_table(table, columns)
         if not self.columns:
-            raise SchemaError("a schema has at least one table")
+            raise SchemaError("a schema needs at least one table")
         self.edges: tuple[Edge, ...] = ()
         self._joined: dict[str, frozenset[str]] = {}
-        for join in _texts(joins, "joins are a list, such as ['A.x = B.y']"):
+        for join in _texts(joins, "joins must be a list, such as ['A.x = B.y']"):
             self._add_edge(join)
         self.inside: SplitSchema | None = None
         if payloads:
@@ -101,7 +101,7 @@ class Schema:
             parts = (
                 columns.split(",")
                 if isinstance(columns, str)
-                else _texts(columns, f"table '{table}' is 'name kind, …'")
+                else _texts(columns, f"the columns of '{table}' must be given as 'name kind, …'")
             )
             declared = [_declared(part, table) for part in parts]
         if not declared:
@@ -121,15 +121,15 @@ class Schema:
         for part in re.split(r"\band\b", join, flags=re.IGNORECASE):
             equation = _EQUATION.fullmatch(part)
             if equation is None:
-                raise SchemaError(f"a join reads 'A.x = B.y' or 'A.x = B.y and A.z = B.w', not '{join}'")
+                raise SchemaError(f"a join must read 'A.x = B.y' or 'A.x = B.y and A.z = B.w', got '{join}'")
             pairs.append(equation.groups())  # type: ignore[arg-type]
         one, other = pairs[0][0], pairs[0][2]
         turned = [pair if pair[0] == one else (*pair[2:], *pair[:2]) for pair in pairs]
         if one == other:
-            raise SchemaError(f"'{join}' joins '{one}' with itself; give the second one a table of its own")
+            raise SchemaError(f"'{join}' joins '{one}' with itself; declare a second table instead")
         for left, a, right, b in turned:
             if (left, right) != (one, other):
-                raise SchemaError(f"'{join}' is about more than two tables; declare an edge for each pair")
+                raise SchemaError(f"'{join}' names more than two tables; declare one join per pair")
             for table, column in ((left, a), (right, b)):
                 self.place(table, column)
         edge = Edge(
@@ -148,10 +148,10 @@ class Schema:
             kinds = [kind for kind in (draft.kind(*one), draft.kind(*other)) if kind is not None]
             if len({kind.family for kind in kinds}) > 1:
                 names = [f"{t}.{c} ({k.name})" for (t, c), k in zip((one, other), kinds, strict=True)]
-                raise SchemaError(f"{names[0]} and {names[1]} can't be joined: they hold different kinds of values")
+                raise SchemaError(f"{names[0]} and {names[1]} cannot be joined: their kinds differ")
             for kind in kinds:
                 if not kind.ordered:
-                    raise SchemaError(f"'{edge}': bytes are payload and can't be joined")
+                    raise SchemaError(f"'{edge}': bytes cannot be joined")
                 draft.learn(*one, kind)
                 draft.learn(*other, kind)
             draft.settle()
@@ -159,7 +159,7 @@ class Schema:
     def place(self, table: str, column: str) -> int:
         """Where a column stands in its table's rows."""
         if table not in self.columns:
-            raise SchemaError(f"there is no table '{table}'; there are {', '.join(self.columns)}")
+            raise SchemaError(f"unknown table '{table}'; the tables are {', '.join(self.columns)}")
         if column not in self.columns[table]:
             raise SchemaError(f"table '{table}' has no column '{column}'; it has {', '.join(self.columns[table])}")
         return self.columns[table].index(column)
@@ -214,35 +214,33 @@ class Draft:
         if not kind.ordered:
             return f"{table}.{column} holds bytes, which have no order"
         if kind.family != kind_of(value).family:
-            return f"{table}.{column} holds {kind.noun}, and a {kind_of(value).family} does not compare with it"
+            return f"{table}.{column} is of kind {kind.name} and cannot be compared with a {kind_of(value).family}"
         return None
 
     def unbounded(self, table: str, column: str) -> str | None:
         """Why a column can't have a range without ends, which holds all but NULL; None when it can."""
         kind = self.kind(table, column)
         if kind is None:
-            return f"{table}.{column}: a range without ends does not tell its kind; declare it"
+            return f"{table}.{column} has no kind yet, and a range without ends does not imply one; declare it"
         return None if kind.ordered else f"{table}.{column} holds bytes, which have no order"
 
     def row(self, table: str, given: Mapping[str, Any]) -> Row:
         """A row as a tuple, checked against its table."""
         columns = self.schema.columns.get(table)
         if columns is None:
-            raise ChangeError(f"there is no table '{table}'; there are {', '.join(self.schema.columns)}")
+            raise ChangeError(f"unknown table '{table}'; the tables are {', '.join(self.schema.columns)}")
         unknown = [name for name in given if name not in columns]
         if unknown:
             raise ChangeError(f"table '{table}' has no column '{unknown[0]}'; it has {', '.join(columns)}")
         missing = [name for name in columns if name not in given]
         if missing:
-            raise ChangeError(
-                f"the row for '{table}' lacks '{missing[0]}'; NULL is written as well (None, in JSON null)"
-            )
+            raise ChangeError(f"the row for '{table}' lacks '{missing[0]}'; write NULL explicitly (None, in JSON null)")
         joined = self.schema.join_columns(table)
         for column in columns:
             value = given[column]
             if value is None:
                 if column in joined:
-                    raise ChangeError(f"{table}.{column} is a join attribute and can't be NULL")
+                    raise ChangeError(f"{table}.{column} is a join column and must not be NULL")
                 continue
             self._check(table, column, value)
         return tuple(given[column] for column in columns)
@@ -253,10 +251,10 @@ class Draft:
             try:
                 kind = kind_of(value)
             except KeyError:
-                raise ChangeError(f"{table}.{column}: no column holds a {type(value).__name__}") from None
+                raise ChangeError(f"{table}.{column}: unsupported type {type(value).__name__}") from None
         reason = kind.check(value)
         if reason is None and not kind.ordered and column in self.schema.join_columns(table):
-            reason = "bytes are payload and can't be joined"
+            reason = "bytes cannot be joined"
         if reason is not None:
             raise ChangeError(f"{table}.{column}: {reason}")
         self.learn(table, column, kind)
@@ -270,24 +268,25 @@ class Draft:
 def _declared(part: str, table: str) -> tuple[str, str | None]:
     words = part.split()
     if len(words) not in {1, 2}:
-        raise SchemaError(f"table '{table}': a column reads 'name' or 'name kind', not '{part.strip()}'")
+        raise SchemaError(f"table '{table}': a column must read 'name' or 'name kind', got '{part.strip()}'")
     return words[0], words[1] if len(words) == 2 else None
 
 
 def _check_name(name: str, what: str) -> None:
     if type(name) is not str or _NAME.fullmatch(name) is None:
-        raise SchemaError(f"{what} is named by letters, digits and _, not {name!r}")
+        raise SchemaError(f"the name of {what} must consist of letters, digits and _, got {name!r}")
 
 
 def _kind(name: str, table: str, column: str) -> Kind:
     try:
         return kind_named(name)
     except (KeyError, AttributeError):  # no text
-        raise SchemaError(f"{table}.{column}: there is no kind '{name}'; there are {', '.join(KIND_NAMES)}") from None
+        raise SchemaError(f"{table}.{column}: unknown kind '{name}'; the kinds are {', '.join(KIND_NAMES)}") from None
 
 
 def _names(columns: str | Iterable[str]) -> tuple[str, ...]:
-    given = columns.split(",") if isinstance(columns, str) else _texts(columns, "payloads are columns, 'photo, text'")
+    shape = "payloads must be columns, such as 'photo, text'"
+    given = columns.split(",") if isinstance(columns, str) else _texts(columns, shape)
     return tuple(one.strip() for one in given)
 
 
@@ -297,4 +296,4 @@ def _texts(given: Any, shape: str) -> list[str]:
         texts = list(given)
         if all(isinstance(one, str) for one in texts):
             return texts
-    raise SchemaError(f"{shape}, not {given!r:.60}")
+    raise SchemaError(f"{shape}, got {given!r:.60}")

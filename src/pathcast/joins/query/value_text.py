@@ -29,7 +29,7 @@ def read_value(kind: Kind, text: str | float | None) -> Scalar:
     """
     if text is None or kind is STRING:
         if text is not None and not isinstance(text, str):
-            raise ValueError(f"a string belongs there, not {text!r:.60}")
+            raise ValueError(f"expected a string, got {text!r:.60}")
         return text
     if isinstance(text, str):
         text = text.strip()
@@ -38,7 +38,7 @@ def read_value(kind: Kind, text: str | float | None) -> Scalar:
     try:
         value: Scalar = _READERS[kind.name](text)
     except (ValueError, TypeError, OverflowError):
-        raise ValueError(f"{kind.noun} belongs there, not {text!r:.60}") from None
+        raise ValueError(f"expected {kind.noun}, got {text!r:.60}") from None
     wrong = kind.check(value)
     if wrong is not None:
         raise ValueError(wrong)

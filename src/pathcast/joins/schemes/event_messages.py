@@ -199,7 +199,7 @@ class MessageWriter:
                 gone = table.bag.give(event.old)
                 if gone is None:
                     if event.home:
-                        errors.append((event, ChangeError(f"'{event.table}' has no row {event.old!r:.200}")))
+                        errors.append((event, ChangeError(f"table '{event.table}' has no row {event.old!r:.200}")))
                     continue
                 del present[at][gone]
                 if gone in known[at]:

@@ -64,15 +64,15 @@ def write_forms(forms: Mapping[int, Form]) -> Points:
 def read_forms(query: Query, value: Value) -> dict[int, Form]:
     """The forms that an attribute lists for a query; `MessageError` when they are none of it."""
     if not isinstance(value, Points) or value.axes != _AXES or value.pairs:
-        raise MessageError("the message lists no forms where it should")
+        raise MessageError("the message lacks its list of forms")
     found: dict[int, Form] = {}
     for number, table, edge, axes in value.rows:
         form = _form(query, table, edge, axes)
         if form is None or type(number) is not int or number in found:
-            raise MessageError(f"the message has a form that the query does not have: {table!r:.60}")
+            raise MessageError(f"the message has a form that does not belong to the query: {table!r:.60}")
         found[number] = form
     if sorted(form.base for form in found.values()) != sorted(query.tables):
-        raise MessageError("the message does not have a form for each table of the query")
+        raise MessageError("the message must have one form per table of the query")
     return found
 
 

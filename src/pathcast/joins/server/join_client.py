@@ -136,7 +136,7 @@ class Client:
     def _check_list(self, name: str, listed: Value) -> None:
         mark, table = name[:1], name[1:]
         if mark not in {COME, CHANGE, GO} or table not in self._tables or not isinstance(listed, Points):
-            raise MessageError(f"the message lists '{name}', which the query does not have")
+            raise MessageError(f"the message lists rows under '{name}', which does not belong to the query")
         columns = self._schema.columns[table]
         fits = {
             COME: listed.axes == (ROW, *columns),
@@ -144,7 +144,7 @@ class Client:
             GO: listed.axes == (ROW,),
         }
         if listed.pairs or not fits[mark]:
-            raise MessageError(f"the message lists '{name}' with columns that do not fit")
+            raise MessageError(f"the message lists rows under '{name}' with unexpected columns")
         for row in listed.rows:
             _number(row[0])
 
@@ -222,10 +222,10 @@ class _Results:
     def check_list(self, name: str, listed: Value) -> None:
         known = name == RESULTS or name.removeprefix(GO) in self._tables
         if not known or not isinstance(listed, Points) or listed.pairs:
-            raise MessageError(f"the message lists '{name}', which the query does not have")
+            raise MessageError(f"the message lists rows under '{name}', which does not belong to the query")
         wanted = {*self._numbers, *self._output} if name == RESULTS else {ROW}
         if not wanted <= set(listed.axes) or len(set(listed.axes)) < len(listed.axes):
-            raise MessageError(f"the message lists '{name}' with columns that do not fit")
+            raise MessageError(f"the message lists rows under '{name}' with unexpected columns")
         places = [listed.axes.index(one) for one in (self._numbers if name == RESULTS else [ROW])]
         for row in listed.rows:
             for place in places:
@@ -249,13 +249,13 @@ class _Results:
 
 def _number(value: Value) -> int:
     if type(value) is not int:
-        raise MessageError(f"the message has {value!r:.60} for the number of a row or a form")
+        raise MessageError(f"the number of a row or form in the message must be an int, got {value!r:.60}")
     return value
 
 
 def _scalar(value: Value) -> Scalar:
     if isinstance(value, Points):
-        raise MessageError("the message has points for the value of a column")
+        raise MessageError("the message has a list of points where a column value is expected")
     return value
 
 

@@ -83,13 +83,13 @@ class JoinServer:
         regroup_by: str = "model",
     ) -> None:
         if index not in _INDEXES:
-            raise QueryError(f"there is no index '{index}'; there are {', '.join(_INDEXES)}")
+            raise QueryError(f"unknown index '{index}'; the indexes are {', '.join(_INDEXES)}")
         if not isinstance(schema, Schema):
-            raise QueryError(f"a server has a schema, Schema(…), not {schema!r}")
+            raise QueryError(f"schema must be Schema(…), got {schema!r}")
         numbers: list[object] = [axes, regroup_every]
         for number in numbers:
             if number is not None and (not isinstance(number, int) or isinstance(number, bool) or number < 1):
-                raise QueryError("axes and regroup_every are whole numbers from 1 up, or None")
+                raise QueryError(f"axes and regroup_every must be ints of at least 1, or None, got {number!r}")
         _check_estimate(regroup_by)
         self.schema = schema
         self.scheme = scheme
@@ -115,7 +115,7 @@ class JoinServer:
         elif isinstance(query, Selection):
             declared, draft = query.resolve(self.schema)
         else:
-            raise QueryError(f"a subscription is SQL or made by select(…), not {type(query).__name__}")
+            raise QueryError(f"a subscription must be SQL or select(…), got {type(query).__name__}")
         id = self._new_id(id)
         draft.settle()
         resolved = self.schema.inside.query(declared) if self.schema.inside else declared
@@ -129,12 +129,11 @@ class JoinServer:
         """The first of some new ids: the wanted one, or the next."""
         if wanted is None:
             return self._next_subscription
-        if (
-            not isinstance(wanted, int)
-            or wanted < 1
-            or any(id in self.subscriptions for id in range(wanted, wanted + count))
-        ):
-            raise QueryError(f"there is a subscription {wanted} already, or there can't be one")
+        if not isinstance(wanted, int) or wanted < 1:
+            raise QueryError(f"subscription id must be an int of at least 1, got {wanted!r}")
+        taken = next((id for id in range(wanted, wanted + count) if id in self.subscriptions), None)
+        if taken is not None:
+            raise QueryError(f"subscription id {taken} is already in use")
         return wanted
 
     def _registered(self, id: int, subscriber: Any, query: Query) -> Subscription:
@@ -207,7 +206,7 @@ class JoinServer:
     def contents(self, subscription: Subscription) -> dict[str, dict[int, Row]]:
         """What a client of this subscription keeps now, by base table. Only semijoin schemes have it."""
         if isinstance(self._scheme, ResultScheme):
-            raise QueryError(f"'{self.scheme}' sends join results: a client keeps no tables")
+            raise QueryError(f"scheme '{self.scheme}' sends join results, not tables; use a semijoin scheme")
         forms = subscription.forms.values()
         return {form.base: dict(self._scheme.content(subscription.query, form)) for form in forms}
 
@@ -259,7 +258,7 @@ class JoinServer:
         """A step whose old row is there, given how often rows have come and gone in the steps before it."""
         if step.old is not None:
             if self._count(step.table, step.old) + extra[step.table, step.old] < 1:
-                raise ChangeError(f"'{step.table}' has no row {step.old!r:.200}")
+                raise ChangeError(f"table '{step.table}' has no row {step.old!r:.200}")
             extra[step.table, step.old] -= 1
         if step.new is not None:
             extra[step.table, step.new] += 1
@@ -307,7 +306,7 @@ class JoinServer:
     def keep_groups(self, wanted: Callable[[Form], bool]) -> None:
         """Keep only semijoins of some forms, and no statistics: this server looks after a part of a join."""
         if not isinstance(self._scheme, SemijoinScheme):
-            raise QueryError(f"'{self.scheme}' has no semijoins")
+            raise QueryError(f"scheme '{self.scheme}' has no semijoins")
         for bag in self.bags.values():
             bag.release(self.statistics)
         for form in [form for form in self._scheme.groups if not wanted(form)]:
@@ -379,17 +378,17 @@ class JoinServer:
 
 def _check_estimate(by: str) -> None:
     if by not in ESTIMATES:
-        raise QueryError(f"costs come from {' or '.join(map(repr, ESTIMATES))}, not from '{by}'")
+        raise QueryError(f"the cost estimate must be {' or '.join(map(repr, ESTIMATES))}, got {by!r}")
 
 
 def _step(draft: Draft, change: Any) -> Step:
     if not isinstance(change, tuple) or len(change) < 3:
-        raise ChangeError(f"a change is ('insert', table, row) or the like, not {change!r:.80}")
+        raise ChangeError(f"a change must be a tuple such as ('insert', table, row), got {change!r:.80}")
     verb, table, row, *more = change
     if not isinstance(table, str):
-        raise ChangeError(f"a table has a name, not {table!r:.80}")
+        raise ChangeError(f"the table of a change must be a string, got {table!r:.80}")
     if not isinstance(row, Mapping) or not all(isinstance(one, Mapping) for one in more):
-        raise ChangeError("a row is a mapping of columns to values")
+        raise ChangeError("a row must be a mapping of columns to values")
     if verb == "insert" and not more:
         return Step(table, None, draft.row(table, row))
     if verb == "delete" and not more:
@@ -397,6 +396,7 @@ def _step(draft: Draft, change: Any) -> Step:
     if verb == "update" and len(more) == 1:
         old = draft.row(table, row)
         return Step(table, old, draft.row(table, {**row, **more[0]}))
-    known = {"insert": "an insert with them", "delete": "a delete with them", "update": "an update without them"}
+    known = {"insert": "an insert with new values", "delete": "a delete with new values"}
+    known["update"] = "an update without new values"
     wrong = known.get(verb) if isinstance(verb, str) else None
-    raise ChangeError(f"a change is an insert, a delete or an update with new values, not {wrong or repr(verb)}")
+    raise ChangeError(f"expected an insert, a delete or an update with new values, got {wrong or repr(verb)}")

@@ -91,7 +91,7 @@ class Bag:
         known = self._views.get(name)
         if known is None:
             kinds = [self.schema.kind(self.table, axis) for axis in axes]
-            assert None not in kinds, "an axis has a kind: a subscription's constants settle it"
+            assert None not in kinds, "a subscription's constants have settled the kind of an axis"
             view = View(self.places(join), self.places(axes), [kind for kind in kinds if kind is not None])
             for number, row in self.rows.items():
                 view.insert(number, row)
