@@ -141,7 +141,10 @@ def test_an_accepted_query_means_what_duckdb_makes_of_it(query: str, both) -> No
             "Stocks.per is of kind float and cannot be compared with a string",
         ),
         ("select * from Trades where day > 'soon'", 28, "day", "'soon' is not a date"),
-        ("select * from Trades where day > date 'soon'", 28, "day", "'CAST('soon' AS DATE)' is not a date or timestamp"),
+        (
+            "select * from Trades where day > date 'soon'", 28, "day",
+            "'CAST('soon' AS DATE)' is not a date or timestamp",
+        ),
         (
             "select * from Stocks where per = 99999999999999999999", 28, "per",
             "the number 99999999999999999999 has more than 64 bits",

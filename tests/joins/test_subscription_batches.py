@@ -127,7 +127,7 @@ def test_batches_that_can_not_be(query: Any, given: dict, reason: str) -> None:
 def test_batches_have_ranges_on_numbers() -> None:
     server = JoinServer(schema())
     server.insert("R", {"b": 1, "a": "text", "p": ""})
-    with pytest.raises(QueryError, match="'a' holds a string"):
+    with pytest.raises(QueryError, match="'a' is of kind string"):
         server.subscribe_many(QUERY, {"a": ([1], [2])})
 
 

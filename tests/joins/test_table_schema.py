@@ -62,7 +62,7 @@ def test_a_kind_spreads_along_joins() -> None:
     draft = Draft(schema)
     assert draft.constant("A", "x", "text") is None
     assert schema.kind("B", "y") is None
-    assert "does not compare" in (draft.constant("B", "y", 5) or "")
+    assert "cannot be compared with a number" in (draft.constant("B", "y", 5) or "")
     draft.settle()
     kind = schema.kind("B", "y")
     assert kind is not None and kind.name == "string"

@@ -46,7 +46,7 @@ def test_a_router_that_holds_nothing_matches_what_comes_with_its_mapping(mediato
     router = Mediator(GLOBAL).compile(subscriptions())
     matches, document = router.match_message(mediator.pack(DOCUMENT.encode(), "u"))
     assert (matches.ids.tolist(), document) == ([1], DOCUMENT.encode())
-    with pytest.raises(MappingError, match="no schema 'u' is registered"):
+    with pytest.raises(MappingError, match="schema 'u' is not registered"):
         router.match_message(mediator.pack(DOCUMENT.encode(), "u", with_mapping=False))
 
 
@@ -108,5 +108,5 @@ def test_a_mapping_that_unpacks_to_very_much_is_refused(mediator: Mediator) -> N
 def test_a_mapping_that_is_not_the_one_named_is_refused(mediator: Mediator) -> None:
     body = mediator.pack(b"<a/>", "u")[8:]
     assert unpack(sealed(body)).name == "u"
-    with pytest.raises(MessageError, match="not the one that the message names"):
+    with pytest.raises(MessageError, match="differs from the one that the message names"):
         unpack(sealed(body[:3] + b"v" + body[4:]))

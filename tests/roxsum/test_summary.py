@@ -157,7 +157,7 @@ def test_many_label_paths_and_tokens_make_tables_grow(document: bytes | str) -> 
 
 
 def test_one_document_is_not_taken_for_several_and_targets_are_a_mapping() -> None:
-    with pytest.raises(TypeError, match="build takes several documents"):
+    with pytest.raises(TypeError, match="build takes a list of documents"):
         RoXSum.build("<a/>")
-    with pytest.raises(TypeError, match="targets are a mapping"):
+    with pytest.raises(TypeError, match="targets must be a mapping"):
         RoXSum.build(["<a/>"]).split(["//a"])  # type: ignore[arg-type]

@@ -86,7 +86,7 @@ def as_utf8(data: bytes, limits: Limits, encoding: str | None = None) -> tuple[b
     found = _DECLARATION.match(form)
     if found is None:
         if detected == _EBCDIC:
-            raise _refused("the document is in EBCDIC and does not declare which; add encoding='…' to its declaration")
+            raise _refused("the document is in EBCDIC but declares no encoding; add encoding='…' to its declaration")
         return form, detected, None
     name = found[1].decode("ascii")
     codec = codec_of(name)
@@ -95,9 +95,9 @@ def as_utf8(data: bytes, limits: Limits, encoding: str | None = None) -> tuple[b
     if codec == detected or detected[:-3] == codec:  # UTF-16 and UTF-32 are declared with or without the byte order
         return form, detected, name
     if data.startswith(_BOM):
-        raise _refused(f"the byte order mark says UTF-8, the declaration says '{name}'")
+        raise _refused(f"the byte order mark means UTF-8, but the declaration names '{name}'")
     if detected not in (UTF_8, _EBCDIC) or data[: len(found[0])].decode(codec, "replace").encode() != found[0]:
-        raise _refused(f"the declaration says '{name}', but the bytes are in {detected}")
+        raise _refused(f"the declaration names '{name}', but the bytes are in {detected}")
     return _converted(data, codec, limits), codec, name
 
 

@@ -26,19 +26,19 @@ class Limits:
     pathcast.errors.LimitError: line 1, column 4: elements are nested deeper than 1; at most 1 allowed ...
     """
 
-    depth: int = key(NUMBER, "Elements nested in one another.", 1_000)
-    size: int = key(NUMBER, "Bytes of a document.", 128 << 20)
-    attributes: int = key(NUMBER, "Attributes of one element.", 4_096)
+    depth: int = key(NUMBER, "Depth of nested elements.", 1_000)
+    size: int = key(NUMBER, "Bytes per document.", 128 << 20)
+    attributes: int = key(NUMBER, "Attributes per element.", 4_096)
     names: int = key(NUMBER, "Different names of elements and attributes.", 65_536)
-    name_length: int = key(NUMBER, "Characters of a name, and of a namespace if more than 16,384.", 4_096)
-    amplification: int = key(NUMBER, "Bytes of text that entities may make out of one byte.", 20)
-    work: int = key(NUMBER, "Look-ups in the subscriptions' paths, where too many to remember.", 1 << 27)
+    name_length: int = key(NUMBER, "Characters per name, and per namespace if more than 16,384.", 4_096)
+    amplification: int = key(NUMBER, "Bytes of text that entities may produce per byte of the document.", 20)
+    work: int = key(NUMBER, "Look-ups in the subscriptions' paths, once there are too many to cache.", 1 << 27)
 
     def __post_init__(self) -> None:
         for field in fields(self):
             value = getattr(self, field.name)
             if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-                raise LimitError(f"Limits({field.name}={value!r}): a limit is a whole number from 1 up")
+                raise LimitError(f"Limits({field.name}={value!r}): a limit must be an int of at least 1")
 
     @classmethod
     def given(cls, limits: "Limits | None") -> "Limits":

@@ -59,7 +59,7 @@ def read_batch(
     if errors not in ("raise", "return"):
         raise ValueError(f"errors={errors!r}: must be 'raise' or 'return'")
     if isinstance(documents, str | bytes | bytearray | memoryview):
-        raise TypeError("read_batch takes several documents; use read for one")
+        raise TypeError("read_batch takes a list of documents; use read for a single document")
     batch = Reader(Names() if names is None else names, Limits.given(limits), entities).read(documents)
     if errors == "raise" and batch.errors:
         raise batch.errors[min(batch.errors)]
@@ -128,7 +128,7 @@ def content(document: Readable, limits: Limits) -> tuple[bytes, str | None]:
         return content(bytes(document), limits)
     if isinstance(document, os.PathLike):
         return _file_content(document, limits), None
-    raise TypeError(f"a document is bytes, str, a path or a Document, not {type(document).__name__}")
+    raise TypeError(f"a document must be bytes, str, a path or a Document, got {type(document).__name__}")
 
 
 def _file_content(path: os.PathLike[str], limits: Limits) -> bytes:
@@ -139,7 +139,7 @@ def _file_content(path: os.PathLike[str], limits: Limits) -> bytes:
         reason = getattr(error, "strerror", None) or error
         raise DocumentError(f"cannot read the file {name!r}: {reason}") from None
     except ValueError:  # a NUL character, or a character that the file system's encoding lacks
-        raise DocumentError(f"cannot read the file {name!r}: no file can have this name") from None
+        raise DocumentError(f"cannot read the file {name!r}: invalid file name") from None
     if len(data) > limits.size:
-        raise limits.exceeded("size", f"the file {name!r} is larger than a document may be")
+        raise limits.exceeded("size", f"the file {name!r} exceeds the size limit of a document")
     return data

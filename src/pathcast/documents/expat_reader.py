@@ -298,7 +298,7 @@ class _DocumentReader:
         if error.code == _UNBOUND and (found := unbound_prefix(self.data)):
             return f"{reason}: {found}"
         if error.code == _AMPLIFIED:
-            return "entities make the document grow beyond what the XML parser allows"
+            return "entities expand the document beyond the limit of the XML parser"
         if error.code == _MISMATCHED and self.open:
             return f"{reason}: <{self.tag()}> was opened in line {self.opened()} and is not closed yet"
         if error.code == _ENDED_EARLY and self.open:
@@ -407,13 +407,13 @@ class _DocumentReader:
     def spend(self, size: int) -> None:
         self.allowance -= size
         if self.allowance < 0:
-            self.over("amplification", f"entities make the document of {len(self.data):,} bytes grow too large")
+            self.over("amplification", f"entities expand the document of {len(self.data):,} bytes too much")
 
     def declaration(self, version: str, encoding: str | None, _: int) -> None:
         if version != "1.0":
             self.refuse(f"XML {version} is not supported; only XML 1.0 is")
         if encoding != self.declared:
-            self.refuse(f"the XML declaration has an encoding that cannot be read: '{encoding}'")
+            self.refuse(f"malformed encoding in the XML declaration: '{encoding}'")
 
     def entity(
         self,
@@ -428,7 +428,7 @@ class _DocumentReader:
         # An external parameter entity has no other use than to be read into the DTD: its declaration is refused.
         if self.builder.entities == "refuse" or (is_parameter and value is None):
             hint = "entities='expand' allows internal ones" if value is not None else "external entities are never read"
-            self.refuse(f"the DOCTYPE declares the entity '{name}', which is refused ({hint})")
+            self.refuse(f"the DOCTYPE declares the entity '{name}', which is rejected ({hint})")
 
     def external(self, context: str, base: str | None, system_id: str | None, public_id: str | None) -> int:
         self.refuse(f"refers to an external entity ('{system_id}'), which is never read")

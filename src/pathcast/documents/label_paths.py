@@ -52,10 +52,10 @@ class LabelPaths:
         if np.any(parents < ROOT) or np.any(parents >= numbers):
             raise ValueError("the parent of a label path must come before it")
         if count and (int(name_ids.min()) < 0 or int(name_ids.max()) >= len(paths.names)):
-            raise ValueError("a label path has a name that is not there")
+            raise ValueError("a label path has an unknown name")
         edges = (parents.astype(np.int64) + 1) << 32 | name_ids
         if len(np.unique(edges)) != count:
-            raise ValueError("a label path is there twice")
+            raise ValueError("a label path occurs twice")
         paths._make_room(count)
         paths._parent[:count], paths._name[:count] = parents, name_ids
         paths._count[0] = count

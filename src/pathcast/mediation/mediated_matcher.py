@@ -58,7 +58,7 @@ class MediatedMatcher:
         if rewriting not in REWRITINGS:
             raise ValueError(f"rewriting={rewriting!r}: must be one of {', '.join(REWRITINGS)}")
         if rewriting == "engine" and engine not in (None, "xtrie"):
-            raise ValueError(f"engine={engine!r}: rewriting inside the engine is done by 'xtrie' alone")
+            raise ValueError(f"engine={engine!r}: only 'xtrie' can rewrite inside the engine")
         self.mediator = mediator
         engine = "xtrie" if rewriting == "engine" else engine
         self.matcher = subscriptions.compile(engine, limits=limits, entities=entities)
@@ -116,7 +116,7 @@ class MediatedMatcher:
         while group := list(islice(given, _GROUP)):
             names = [schemas] * len(group) if isinstance(schemas, str) else list(schemas[at : at + len(group)])
             if len(names) < len(group):
-                raise ValueError(f"there are {at + len(names)} schemas, and more documents")
+                raise ValueError(f"got {at + len(names)} schemas for more documents; give one schema per document")
             at += len(group)
             for answer in self._match_mixed(group, names):
                 if errors == "raise" and isinstance(answer, PathcastError):

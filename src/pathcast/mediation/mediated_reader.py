@@ -49,7 +49,7 @@ class MediatedReader:
         if envelope.mapping is not None:
             return envelope.mapping
         if self.mediator is None:
-            raise MappingError(f"the document names the mapping of schema '{envelope.name}', and no mappings are held")
+            raise MappingError(f"the document needs the mapping of schema '{envelope.name}', but there is no mediator")
         held = self.mediator.mapping(envelope.name, envelope.version)
         envelope.check(held)
         return held

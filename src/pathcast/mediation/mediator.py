@@ -89,8 +89,8 @@ class Mediator:
         """The mapping of a schema: its newest version, or the one asked for; `MappingError` when there is none."""
         versions = self._mappings.get(name)
         if not versions:
-            known = ", ".join(sorted(self._mappings)[:10]) or "none yet"
-            raise MappingError(f"no schema '{name}' is registered; there is {known}")
+            known = ", ".join(sorted(self._mappings)[:10]) or "none"
+            raise MappingError(f"schema '{name}' is not registered; registered: {known}")
         if version is None:
             return versions[max(versions)]
         if version not in versions:
@@ -106,7 +106,7 @@ class Mediator:
             for mapping in self.__getstate__()[1]:
                 mapping.save(place / f"{quote(mapping.name, safe='')}-{mapping.version}.toml")
         except OSError as error:
-            raise MappingError(f"{place}: can't be written: {error.strerror}") from None
+            raise MappingError(f"cannot write {place}: {error.strerror}") from None
 
     @classmethod
     def open(cls, folder: str | os.PathLike[str]) -> "Mediator":
@@ -116,7 +116,7 @@ class Mediator:
             tree = read_tree((place / _GLOBAL).read_text(encoding="utf-8"))
         except OSError as error:
             raise MappingError(
-                f"{place}: there is no mediator: {error.strerror}; to make one: mediator.save(…)"
+                f"cannot read a mediator from {place}: {error.strerror}; write one with mediator.save(…)"
             ) from None
         mappings = sorted(map(Mapping.open, place.glob("*.toml")), key=lambda each: (each.name, each.version))
         made = cls(tree)

@@ -53,7 +53,7 @@ class BatchLimits:
         for limit in fields(self):
             value = getattr(self, limit.name)
             if isinstance(value, bool) or not isinstance(value, int | float) or value <= 0:
-                raise LimitError(f"BatchLimits({limit.name}={value!r}): a limit is a number above 0")
+                raise LimitError(f"BatchLimits({limit.name}={value!r}): a limit must be a number above 0")
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,7 +274,7 @@ class Broker:
     def receive(self, documents: Iterable[Readable]) -> Received:
         """Take in documents of clients; unreadable ones are refused, each alone."""
         if isinstance(documents, str | bytes | bytearray | memoryview):
-            raise TypeError("receive takes several documents; put a single one into a list")
+            raise TypeError("receive takes a list of documents; put a single document into a list")
         received = Received()
         for batch in self.receiving.documents(documents, received.errors):
             received.messages += self._send(batch)

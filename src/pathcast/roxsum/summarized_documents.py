@@ -154,7 +154,7 @@ class SummarizedDocuments:
         """The next ids."""
         first = self._next
         if first + count - 1 > _LARGEST_ID:
-            raise LimitError(f"a batch gives out {_LARGEST_ID + 1:,} ids at most; begin a new one")
+            raise LimitError(f"a batch holds up to {_LARGEST_ID + 1:,} document ids; start a new batch")
         return np.arange(first, first + count, dtype=np.int64)
 
     def _enter(self, contents: Contents, rows: Int64s, ids: Int64s) -> None:
@@ -207,7 +207,7 @@ class SummarizedDocuments:
         node_of = self.paths.absorb(other.paths, nodes)
         token_of = self.skeletons.absorb(other.skeletons, nodes, node_of, used)
         if np.any(token_of == GIVEN_UP):
-            raise LimitError("the documents of both batches have more kinds of markup together than one batch holds")
+            raise LimitError("the documents of both batches together have more kinds of markup than one batch can hold")
         return contents.renumbered(token_of, node_of)
 
     def _check_same(self, other: "SummarizedDocuments", ids: Int64s) -> None:
@@ -219,7 +219,7 @@ class SummarizedDocuments:
         others = other.contents.documents(other.skeletons, theirs)
         for id, one, another in zip(ids.tolist(), documents, others, strict=True):
             if one != another:
-                raise ValueError(f"two different documents have the id {id}; join such batches with extend")
+                raise ValueError(f"two different documents have the id {id}; combine such batches with extend")
 
     def _leaves(self, row: int) -> list[int]:
         """The leaves of the document in a row."""

@@ -82,7 +82,7 @@ class RoXSum(SummarizedDocuments):
         if errors not in ("raise", "return"):
             raise ValueError(f"errors={errors!r}: must be 'raise' or 'return'")
         if isinstance(documents, str | bytes | bytearray | memoryview):
-            raise TypeError("build takes several documents; put a single one into a list")
+            raise TypeError("build takes a list of documents; put a single document into a list")
         batch = cls(limits=limits, entities=entities)
         for group in [documents] if isinstance(documents, DocumentBatch) else batch._groups(documents):
             if errors == "raise" and group.errors:
@@ -250,7 +250,7 @@ class RoXSum(SummarizedDocuments):
         """Documents that a message brought, read; `MessageError` when one can't be read."""
         batch = self._reader.read(documents, borrowed=True)
         for index, error in batch.errors.items():
-            raise MessageError(f"document {index} of the message can't be read: {error}")
+            raise MessageError(f"cannot read document {index} of the message: {error}")
         return batch
 
     def take_documents(self, documents: list[bytes | str], ids: Int64s, next_id: int) -> "RoXSum":

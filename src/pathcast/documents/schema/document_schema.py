@@ -99,7 +99,7 @@ class Schema:
         if not self.elements:
             raise DocumentError("the schema declares no element")
         if root is not None and root not in self.elements:
-            raise DocumentError(f"the schema declares no element '{root}', which was to be the root")
+            raise DocumentError(f"the schema does not declare the root element '{root}'")
         self._children = {name: self._declared_children(name) for name in self.elements}
         self._heights = self._find_heights()
         self.roots = self._find_roots()

@@ -53,7 +53,7 @@ def read_dtd(source: bytes | str | os.PathLike[str], *, root: str | None = None)
     text = _text_of(source)
     if len(text) > LARGEST:
         raise LimitError(
-            f"the DTD has {len(text):,} bytes; at most {LARGEST:,} are read "
+            f"the DTD has {len(text):,} bytes; at most {LARGEST:,} allowed "
             "(pathcast.documents.schema.dtd_reader.LARGEST)"
         )
     declarations = [declaration for declaration in _parse(text).iterelements() if declaration.type != "undefined"]
@@ -100,7 +100,7 @@ def _parse(text: bytes) -> Any:
             raise DocumentError(f"not a usable DTD: {entry.message}", line=entry.line, column=entry.column)
     dtd = tree.docinfo.externalDTD
     if dtd is None:
-        raise DocumentError("not a usable DTD: it holds no declaration")
+        raise DocumentError("not a usable DTD: it has no declaration")
     return dtd
 
 

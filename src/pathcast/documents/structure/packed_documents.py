@@ -119,7 +119,7 @@ def unpack(
             break
     errors: dict[int, PathcastError] = dict(failed or {})
     for number in np.flatnonzero(why).tolist():
-        text = f"the structure is not that of this document, or is damaged: {reason(int(why[number]))}"
+        text = f"the structure belongs to another document or is damaged: {reason(int(why[number]))}"
         errors.setdefault(number, MessageError(text))
     return batch_of(decoded, rows, (data, data_offsets), packed, (names, known, own_names), errors)
 

@@ -1,14 +1,14 @@
-"""Standing joins on disk: a snapshot of plain arrays, from which a description is opened without reading it through.
+"""Standing joins on disk: a snapshot of plain arrays; opening a description does not read all of it.
 
     facts     layout, schema, scheme, axes, next_id, forms with their numbers, and for each batch of subscriptions its
-              first id, size, query, columns with the kinds of their ends, and how many of it are gone
+              first id, size, query, columns with the kinds of their ends, and the number of removed ones
     arrays    single subscriptions as in subscription_arrays.py; whole and real, the ends of all batches' ranges,
               one after the other; gone, ids
 
-Invariant: what is opened has the ids, queries and numbers of forms of what was saved, so that its server is the same.
-Nothing in a snapshot is believed: lengths, places, kinds and names are checked, and what does not fit is a
-`SnapshotError`; what is SQL, and what is a range, the server checks.
-Cost: opening maps arrays and checks each in a few passes; a single subscription is made when it is looked at.
+Invariant: an opened description has the ids, queries and form numbers of the saved one, so that its server is the same.
+A snapshot is not trusted: lengths, places, kinds and names are checked, and a mismatch is a `SnapshotError`; the server
+checks SQL and ranges.
+Cost: opening maps arrays and checks each in a few passes; a single subscription is decoded on access.
 """
 
 import json
@@ -43,7 +43,7 @@ AnyPath = str | os.PathLike[str]
 
 
 def save_standing(standing: StandingJoins, folder: AnyPath) -> None:
-    """Write a description to a folder; `QueryError` for a subscriber that can't be written."""
+    """Write a description to a folder; `QueryError` for a subscriber that cannot be stored."""
     write_snapshot(folder, KIND, *_described(standing))
 
 
@@ -89,7 +89,7 @@ def _described(standing: StandingJoins) -> tuple[dict[str, Any], dict[str, AnyAr
 
 
 def describe(schema: Schema) -> dict[str, Any]:
-    """A schema as JSON has it: tables with their columns' kinds, in order, and joins."""
+    """A schema as JSON: tables with their columns' kinds, in order, and joins."""
     tables = [
         [table, [[column, kind.name if (kind := schema.kind(table, column)) else None] for column in columns]]
         for table, columns in schema.columns.items()
@@ -128,7 +128,7 @@ def _batches(many: Sequence[SubscriptionSeries]) -> tuple[list[dict[str, Any]], 
 
 
 def open_standing(folder: AnyPath, digest: str | None = None) -> StandingJoins:
-    """The description that a folder holds; `SnapshotError` when it is damaged, foreign, too old or too new.
+    """The description in a folder; `SnapshotError` when it is damaged, of another kind, too old or too new.
 
     With a `digest` (`save_standing_under`), any other description is an error, too.
     """
@@ -144,7 +144,7 @@ def open_standing(folder: AnyPath, digest: str | None = None) -> StandingJoins:
 
 
 def next_id_in(folder: AnyPath) -> int:
-    """The id that the next subscription to the joins of a folder gets; nothing else is read."""
+    """The next subscription id of the joins in a folder; reads nothing else."""
     manifest = read_manifest(folder)
     _check_layout(folder, manifest)
     return _Facts(manifest["facts"]).whole("next_id", 1)
@@ -162,7 +162,7 @@ def _check_layout(folder: AnyPath, manifest: Mapping[str, Any]) -> None:
 
 
 class _Facts:
-    """JSON of a snapshot, read by the kinds that its parts should have."""
+    """The JSON of a snapshot, with checked types."""
 
     def __init__(self, given: Any) -> None:
         if not isinstance(given, dict):
@@ -170,21 +170,21 @@ class _Facts:
         self._given = given
 
     def of(self, name: str, *kinds: type) -> Any:
-        """What stands under a name, of one of some kinds."""
+        """The value of a name, which must have one of these types."""
         found = self._given.get(name)
         if type(found) not in kinds:
             raise SnapshotError(f"'{name}' in the manifest has an unexpected type")
         return found
 
     def whole(self, name: str, least: int) -> int:
-        """A whole number, of 64 bits."""
+        """A 64-bit integer."""
         found: int = self.of(name, int)
         if not least <= found < 1 << 62:
             raise SnapshotError(f"'{name}' in the manifest is out of range: {found}")
         return found
 
     def texts(self, name: str) -> tuple[str, ...]:
-        """A list of texts."""
+        """A list of strings."""
         return _texts(self.of(name, list), name)
 
 
@@ -245,7 +245,7 @@ def _forms(schema: Schema, given: Sequence[Any]) -> dict[Form, int]:
 
 
 class _Batches:
-    """Reads batches of subscriptions, whose ends lie one after the other."""
+    """Reads batches of subscriptions, whose range ends are stored consecutively."""
 
     def __init__(self, arrays: Mapping[str, AnyArray], next_id: int) -> None:
         self._left = {name: _array(arrays, name, dtype) for name, dtype in _DTYPES.items()}
@@ -253,7 +253,7 @@ class _Batches:
         self._next_id = next_id
 
     def read(self, given: Sequence[Any]) -> tuple[SubscriptionSeries, ...]:
-        """All batches; nothing must be left over."""
+        """All batches; an error if range ends are left over."""
         found = tuple(self._batch(_Facts(one)) for one in given)
         if any(len(left) for left in self._left.values()):
             raise SnapshotError("some ranges belong to no batch")

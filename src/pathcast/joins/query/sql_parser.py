@@ -1,12 +1,12 @@
-"""SQL to queries: the part of `select` that a select-join is, read by sqlglot, refused with a finger on the words.
+"""SQL to queries: parses the subset of `select` for select-joins with sqlglot; errors point at the words.
 
     select * from A natural join B join C on B.x = C.y where A.v between 1 and 5 and C.w >= 'm'
 
 Tables are joined by `natural join`, `join … on`, `join … using`, or commas and equations in `where`; conditions are
-comparisons of a column with a constant and `between`, joined by `and`; `on` may have them, too. Names are found without
-regard to case. Words that can't occur are refused from the tokens, before sqlglot parses: a token knows its place.
+comparisons of a column with a constant and `between`, joined by `and`; `on` may have them, too. Names are not case
+sensitive. Unsupported words are rejected from the tokens, before sqlglot parses, because a token knows its position.
 
-Invariant: what is accepted means what a database would answer; a test asks DuckDB.
+Invariant: an accepted query has the answer that a database gives; a test compares with DuckDB.
 Not done: projections, self-joins, outer joins, `or`, `not`, `in`, expressions, NULL tests.
 """
 
@@ -33,14 +33,14 @@ SUPPORTED = (
     "'and' between conditions"
 )
 _T = TokenType
-# A table of words: a line for each of them would hide how small the language is.
+# Formatted as a table: one line per word would hide how small the language is.
 _ALLOWED = {
     _T.SELECT, _T.STAR, _T.FROM, _T.NATURAL, _T.JOIN, _T.INNER, _T.ON, _T.USING, _T.WHERE, _T.AND, _T.BETWEEN, _T.EQ,
     _T.LT, _T.LTE, _T.GT, _T.GTE, _T.NUMBER, _T.STRING, _T.VAR, _T.IDENTIFIER, _T.DOT, _T.COMMA, _T.L_PAREN, _T.R_PAREN,
     _T.DATE, _T.TIMESTAMP, _T.ALIAS, _T.DASH, _T.SEMICOLON,
 }  # fmt: skip
 _COMPARISONS: dict[type[exp.Expr], str] = {exp.EQ: "=", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">="}
-# A number with a point is a `Decimal` until its column is known.
+# A number with a decimal point is a `Decimal` until its column is known.
 Constant: TypeAlias = Scalar | Decimal
 _TURNED = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
@@ -55,14 +55,14 @@ def read_sql(text: str, schema: Schema) -> tuple[Query, Draft]:
 
 
 class _Reading:
-    """One text on its way to a query."""
+    """The parse of one text."""
 
     def __init__(self, text: str, schema: Schema) -> None:
         self.schema = schema
         self.draft = QueryDraft(schema, (), text)
         self.aliases: dict[str, str] = {}
-        # The columns that an unqualified name means, in lower case: several under one, until a natural join or using
-        # merges them.
+        # The columns that an unqualified name (in lower case) refers to: several until a natural join or `using` merges
+        # them.
         self.visible: dict[str, list[Column]] = {}
         self.output: list[Column] = []
 
@@ -112,7 +112,7 @@ class _Reading:
         return self.draft.refuse(reason, start, words, supported)
 
     def _place(self, node: exp.Expr) -> tuple[int | None, str]:
-        """Where a part of the query stands: from its first name to its last."""
+        """The position of a part of the query: from its first name to its last."""
         metas = [one.meta for one in node.find_all(exp.Identifier) if "start" in one.meta]
         if not metas:
             return None, ""
@@ -215,7 +215,7 @@ class _Reading:
         self._range(column, operator, low, high, node)
 
     def _range(self, column: Column, operator: str, low: Constant, high: Constant, node: exp.Expr) -> None:
-        """Demand a range; from a fraction among ints on, and up to one, it holds the next int as well."""
+        """Add a range; a fractional end among ints is rounded inwards and then included."""
         first = _whole(ceil(low)) if isinstance(low, Decimal) else low
         last = _whole(floor(high)) if isinstance(high, Decimal) else high
         interval = Interval(first, last, operator == ">" and first == low, operator == "<" and last == high)
@@ -242,7 +242,7 @@ class _Reading:
         return table, name
 
     def _constant(self, node: exp.Expr, column: Column) -> Constant:
-        """A constant as its column compares it; a `Decimal` is left where ints are compared and no float would do."""
+        """A constant as its column compares it; a `Decimal` stays where ints are compared and no float is exact."""
         try:
             value = _literal(node)
         except ValueError as error:
@@ -280,7 +280,7 @@ class _Reading:
         return kind.name if kind else "date"
 
     def _as_date(self, value: str | date, column: Column) -> Scalar:
-        """Text and dates as what the column holds, where that is dates or timestamps."""
+        """Text and dates converted to the column's kind, if that is date or timestamp."""
         kind = self.draft.kinds.kind(*column)
         if kind is DATE and isinstance(value, str):
             return date.fromisoformat(value)
@@ -305,7 +305,7 @@ def _conjunction(node: exp.Expr) -> Iterator[exp.Expr]:
 
 
 def _literal(node: exp.Expr) -> Constant:
-    """A constant; `ValueError` with the reason when it is none."""
+    """A constant; `ValueError` with the reason otherwise."""
     if isinstance(node, exp.Neg):
         value = _literal(node.this)
         if isinstance(value, Decimal):
@@ -329,7 +329,7 @@ def _literal(node: exp.Expr) -> Constant:
 
 
 def _number(text: str) -> int | float | Decimal:
-    """A number, a float if it is written with an exponent; `ValueError` with the reason when it is none."""
+    """A number, a float if it is written with an exponent; `ValueError` with the reason otherwise."""
     if text.isdigit():
         return int(text)
     try:
@@ -339,7 +339,7 @@ def _number(text: str) -> int | float | Decimal:
 
 
 def _whole(number: int) -> int | float:
-    """A whole number, as an infinite one if it is beyond all ints of columns."""
+    """A whole number; infinite if it exceeds the ints that a column can hold."""
     return number if -(1 << 63) <= number < 1 << 63 else copysign(inf, number)
 
 
@@ -350,5 +350,5 @@ def _timestamp(node: exp.Cast, text: str) -> datetime:
 
 
 def _find(name: str, names: Any) -> str | None:
-    """A name as it was declared, found without regard to case."""
+    """The declared spelling of a name; case is ignored."""
     return next((one for one in names if one.lower() == name.lower()), None)

@@ -1,4 +1,4 @@
-"""Single subscriptions to standing joins as arrays: who asked what, an entry each, ascending by id.
+"""Single subscriptions to standing joins as arrays: one entry per subscription, ascending by id.
 
     ids                              whole numbers
     subscribers, …_offsets, …_kinds  bytes one after the other: nothing, a name, or the digits of a number
@@ -6,9 +6,9 @@
 
 A selection is a message (`pathcast.messages`) of its tables, the joins that it names, and its ranges as a filter.
 
-Invariant: what `StoredAsked` gives are the subscriptions that were written; a range of a selection has become an
-`Interval`. Lengths, offsets and kinds are checked when it is made, the bytes of an entry when it is looked at.
-Cost: 27 bytes a subscription beside its words; an entry takes some 4 µs to make.
+Invariant: `StoredAsked` returns the subscriptions that were written; a range of a selection has become an `Interval`.
+Lengths, offsets and kinds are checked on construction, the bytes of an entry on access.
+Cost: 27 bytes per subscription beside its text; some 4 µs per access to an entry.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -43,7 +43,7 @@ Numbers = Int64s
 
 
 def asked_arrays(asked: Sequence[SingleSubscription]) -> dict[str, AnyArray]:
-    """The arrays of some subscriptions; `QueryError` for a subscriber that can't be written."""
+    """The arrays of some subscriptions; `QueryError` for a subscriber that cannot be stored."""
     arrays: dict[str, AnyArray] = {"ids": np.array([one.id for one in asked], np.int64)}
     subscribers = [_subscriber(one.subscriber) for one in asked]
     queries = [_query(one.query) for one in asked]
@@ -82,7 +82,7 @@ def _query(query: Query) -> tuple[int, bytes]:
 
 
 def _interval(wanted: Any) -> Interval:
-    """What a selection says of a column, as an interval; the server has taken it for one already."""
+    """The condition of a selection on a column as an interval; the server has already accepted it."""
     if isinstance(wanted, Interval):
         return wanted
     return Interval(*wanted) if isinstance(wanted, tuple) else Interval.only(wanted)
@@ -93,10 +93,10 @@ def _names(names: Sequence[str]) -> Points:
 
 
 class StoredAsked(Sequence[SingleSubscription]):
-    """Single subscriptions as they lie in a snapshot, ascending by id; each is made when it is looked at."""
+    """Single subscriptions in a snapshot, ascending by id; an entry is decoded on access."""
 
     def __init__(self, arrays: Mapping[str, Any], next_id: int) -> None:
-        """`arrays` are those of `ASKED_ARRAYS`, of these kinds; ids must be below `next_id`."""
+        """`arrays` must have the names and types of `ASKED_ARRAYS`; ids must be below `next_id`."""
         ids: Numbers = arrays["ids"]
         count = len(ids)
         if count and (ids[0] < 1 or ids[-1] >= next_id or bool((ids[1:] <= ids[:-1]).any())):

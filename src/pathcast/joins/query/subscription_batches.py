@@ -1,10 +1,10 @@
 """Batches of subscriptions: many with the same tables and columns, whose ranges are arrays.
 
-A subscription as an object takes kilobytes: a query, filters, a name. A million that differ in the ends of their
-ranges alone are kept as those ends, 16 bytes a column, and become objects when somebody asks for one (`Registry`).
+A subscription as an object takes kilobytes: a query, filters, a name. A million subscriptions that differ only in the
+ends of their ranges are stored as arrays of ends, 16 bytes per column, and become objects on access (`Registry`).
 
 Invariant: the member `first + k` of a batch has place k of its arrays; members of a batch have the same forms.
-Cost: 16 bytes a range, and what the indexes of its groups take.
+Cost: 16 bytes per range, plus the indexes of its groups.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -31,7 +31,7 @@ _SIGN = np.int64((1 << 63) - 1)
 
 @dataclass
 class Batch:
-    """Subscriptions `first` to `first + count - 1`, but for those that were removed."""
+    """Subscriptions `first` to `first + count - 1`, except those that were removed."""
 
     first: int
     count: int
@@ -74,7 +74,7 @@ class Registry(Mapping[int, Subscription]):
         self._single[subscription.id] = subscription
 
     def remove(self, id: int) -> None:
-        """Forget a subscription that is there."""
+        """Remove a known subscription."""
         if self._single.pop(id, None) is None:
             batch = self._batch(id)
             batch.removed.add(id)
@@ -89,7 +89,7 @@ class Registry(Mapping[int, Subscription]):
 
     @property
     def single(self) -> list[Subscription]:
-        """Those that are in no batch."""
+        """The subscriptions that are in no batch."""
         return list(self._single.values())
 
     def __getitem__(self, id: int) -> Subscription:
@@ -154,7 +154,7 @@ def _plain(values: AnyArray) -> Numbers:
 
 
 def keys_of(kind: Kind, ends: tuple[Numbers, Numbers]) -> tuple[Keys, Keys]:
-    """Ends of closed ranges as keys, as `Kind.ends` gives them for one."""
+    """Ends of closed ranges as keys, as `Kind.ends` does for a single range."""
     if kind is FLOAT and all(one.dtype == np.float64 for one in ends):
         return _float_keys(ends[0]), _float_keys(ends[1])
     pairs = [kind.ends(Interval(low, high)) for low, high in zip(ends[0].tolist(), ends[1].tolist(), strict=True)]

@@ -3,13 +3,13 @@
     Schema({"Stocks": "symbol, per, name", "Reviews": "symbol string, rating float, text"},
            joins=["Stocks.symbol = Reviews.symbol"])
 
-A column without a declared kind takes the kind of the first value or constant that meets it (numbers become floats),
+A column without a declared kind takes the kind of its first value or constant (numbers become floats),
 together with all columns that it joins. An edge may have several columns (`A.x = B.x and A.y = B.y`); the graph may
-have cycles, and several edges between two tables. `payloads` names bulky columns that are kept apart
+have cycles, and several edges between two tables. `payloads` names large columns that are stored separately
 (`payload_columns.py`).
 
-Invariant: columns that an edge joins hold one family of values. Kinds settle once and never change; what a `Draft` has
-seen becomes part of the schema only by `settle`, so that a refused change or subscription leaves no trace.
+Invariant: columns that an edge joins hold one family of values. Kinds settle once and never change. The kinds of a
+`Draft` become part of the schema only by `settle`, so that a rejected change or subscription leaves no trace.
 """
 
 import re
@@ -88,7 +88,7 @@ class Schema:
 
     @property
     def internal(self) -> "Schema":
-        """The schema of the tables as they are kept: payloads apart (`payload_columns.py`)."""
+        """The schema of the tables as they are stored, with separate payloads (`payload_columns.py`)."""
         return self.inside.schema if self.inside else self
 
     def _add_table(self, table: str, columns: str | Mapping[str, str | None] | Iterable[str]) -> None:
@@ -157,7 +157,7 @@ class Schema:
             draft.settle()
 
     def place(self, table: str, column: str) -> int:
-        """Where a column stands in its table's rows."""
+        """The position of a column in its table's rows."""
         if table not in self.columns:
             raise SchemaError(f"unknown table '{table}'; the tables are {', '.join(self.columns)}")
         if column not in self.columns[table]:
@@ -177,7 +177,7 @@ class Schema:
         return [edge for edge in self.edges if table in edge.tables]
 
     def join_columns(self, table: str) -> frozenset[str]:
-        """The columns that some edge joins; they can't be NULL."""
+        """The columns that some edge joins; they must not be NULL."""
         return self._joined.get(table, frozenset())
 
     def __str__(self) -> str:
@@ -185,7 +185,7 @@ class Schema:
 
 
 class Draft:
-    """What a change or a subscription would make of the kinds that are not settled yet."""
+    """The kinds that a change or a subscription would settle."""
 
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
@@ -196,7 +196,7 @@ class Draft:
         return self.schema.kind(table, column) or self._learnt.get((table, column))
 
     def learn(self, table: str, column: str, kind: Kind) -> None:
-        """Take a kind for a column that has none, and for all that join it."""
+        """Give a kind to a column that has none, and to all columns that join it."""
         waiting = [(table, column)]
         while waiting:
             at = waiting.pop()
@@ -206,7 +206,7 @@ class Draft:
                 waiting += [one if other == at else other for one, other in pairs]
 
     def constant(self, table: str, column: str, value: Scalar) -> str | None:
-        """Why a constant can't be compared with a column; None when it can."""
+        """Why a constant cannot be compared with a column; None when it can."""
         kind = self.kind(table, column)
         if kind is None:
             kind = kind_of(value)
@@ -218,7 +218,7 @@ class Draft:
         return None
 
     def unbounded(self, table: str, column: str) -> str | None:
-        """Why a column can't have a range without ends, which holds all but NULL; None when it can."""
+        """Why a column cannot have a range without ends, which contains all values but NULL; None when it can."""
         kind = self.kind(table, column)
         if kind is None:
             return f"{table}.{column} has no kind yet, and a range without ends does not imply one; declare it"
@@ -260,7 +260,7 @@ class Draft:
         self.learn(table, column, kind)
 
     def settle(self) -> None:
-        """Make what was learnt part of the schema."""
+        """Store the learnt kinds in the schema."""
         self.schema.settle(self._learnt)
         self._learnt = {}
 
@@ -280,7 +280,7 @@ def _check_name(name: str, what: str) -> None:
 def _kind(name: str, table: str, column: str) -> Kind:
     try:
         return kind_named(name)
-    except (KeyError, AttributeError):  # no text
+    except (KeyError, AttributeError):  # not a string
         raise SchemaError(f"{table}.{column}: unknown kind '{name}'; the kinds are {', '.join(KIND_NAMES)}") from None
 
 
@@ -291,7 +291,7 @@ def _names(columns: str | Iterable[str]) -> tuple[str, ...]:
 
 
 def _texts(given: Any, shape: str) -> list[str]:
-    """A list of strings, as a file or a program gives it; `shape` says how it reads."""
+    """A list of strings from a file or a program; `shape` describes it in the error."""
     if isinstance(given, Iterable) and not isinstance(given, str):
         texts = list(given)
         if all(isinstance(one, str) for one in texts):

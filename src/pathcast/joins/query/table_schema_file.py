@@ -1,4 +1,4 @@
-"""Schema files: tables, joins and where rows stand in documents, in TOML.
+"""Schema files: tables, joins and the paths of rows in documents, in TOML.
 
     joins = ["Stocks.symbol = Reviews.symbol"]
 
@@ -6,12 +6,12 @@
     Stocks = "symbol string, per float"
     Reviews = "symbol string, rating float"
 
-    [rows.Stocks]                      # for whoever cuts rows out of documents (row_extraction.py)
+    [rows.Stocks]                      # to extract rows from documents (row_extraction.py)
     rows = "//stock"
     columns = { symbol = "@symbol", per = "ratio/per" }
 
-`SchemaPart` declares all keys; docs/joins.md has the table. Kinds stand with the tables, once. A table without `rows`
-gets its changes from elsewhere.
+`SchemaPart` declares all keys; docs/joins.md lists them. Kinds are declared once, with the tables. A table without
+`rows` gets its changes from another source.
 """
 
 import os
@@ -39,7 +39,7 @@ _LIST = Kind("a list of strings", _list)
 
 @dataclass(frozen=True, kw_only=True)
 class RowsPart:
-    """Where the rows of a table stand in documents."""
+    """Where documents hold the rows of a table."""
 
     rows: str = key(TEXT, "The path of the elements that become rows.")
     columns: Mapping[str, str] = key(TEXTS, "For each column of the table, its path relative to the row's element.")
@@ -53,7 +53,7 @@ class RowsPart:
 
 @dataclass(frozen=True, kw_only=True)
 class SchemaPart:
-    """What a schema file says."""
+    """The content of a schema file."""
 
     joins: tuple[str, ...] = key(
         _LIST,
@@ -72,7 +72,7 @@ class SchemaPart:
 
 
 class SchemaFile(NamedTuple):
-    """The schema of a file, and how the rows of its tables are cut out of documents."""
+    """The schema of a file, and how to extract the rows of its tables from documents."""
 
     schema: Schema
     extractions: tuple[Extraction, ...]
@@ -84,7 +84,7 @@ def reference() -> str:
 
 
 def read_schema_file(file: str | os.PathLike[str]) -> SchemaFile:
-    """The schema of a file; `SchemaError` names the file, the lines and what is wrong there."""
+    """The schema of a file; `SchemaError` names the file, the lines and the problems."""
     given = TomlFile(file)
     said = given.read(SchemaPart)
     if said is not None:

@@ -48,9 +48,10 @@ def check_correspondence(local: SchemaTree, glob: SchemaTree, correspondence: Ma
         _check_node(local, here, "local")
         _check_node(glob, there, "global")
         if there in taken:
-            raise MappingError(f"'{here}' and '{taken[there]}' can't both be '{there}': a correspondence is one to one")
+            raise MappingError(f"'{here}' and '{taken[there]}' cannot both correspond to '{there}'; give one of them")
         if not is_attribute(here) and is_attribute(there):
-            raise MappingError(f"'{here}' can't be '{there}': no operator makes an attribute of an element")
+            reason = "no operator turns an element into an attribute"
+            raise MappingError(f"'{here}' cannot correspond to '{there}': {reason}")
         taken[there] = here
 
 
@@ -124,7 +125,7 @@ class _Deriving:
                 continue
             name = name_of(there)
             if owner is None or parent_of(there) != owner:
-                reason = f"'{there}' does not belong to what '{path}' is, {_named(owner)}"
+                reason = f"'{there}' does not belong to the counterpart of '{path}', {_named(owner)}"
                 self.found.unexplained[f"{path}/@{attribute}"] = reason
             elif not is_attribute(there):
                 moved[attribute] = ToElement(path, attribute, None if name == attribute else name)
@@ -142,7 +143,7 @@ class _Deriving:
             refused = wanted.get(stays)
             if refused is not None:
                 del moved[refused]
-                self.found.unexplained[f"{path}/@{refused}"] = f"'{path}' has an attribute '{stays}' that stays"
+                self.found.unexplained[f"{path}/@{refused}"] = f"'{path}' already has an attribute '{stays}'"
                 waiting.append(refused)
 
     def _move(
@@ -171,7 +172,7 @@ class _Deriving:
         if target and target == beside and above in parents:
             groups.setdefault((above, Upgrade.kind, ()), set()).add(name)
             return
-        self.found.unexplained[path] = f"no operator brings it from {_named(over)} to '{there}'"
+        self.found.unexplained[path] = f"no operator moves it from {_named(over)} to '{there}'"
 
     def _enter(self, groups: Mapping[tuple[str, str, tuple[str, ...] | str], set[str]]) -> None:
         for (above, kind, more), names in groups.items():

@@ -51,7 +51,7 @@ class _Rewriting:
         roots = list(self._exchanged(self._placed(root, self.plan.tree.root.name)))
         if len(roots) > 1:
             name = self.plan.nodes[self.plan.tree.root.name].exchange
-            raise MappingError(f"the document has {len(roots)} elements '{name}' in its root; each would become a root")
+            raise MappingError(f"the root has {len(roots)} children '{name}', each of which would become a root")
         return self._rewritten(roots[0], is_root=True)[0]
 
     def _placed(self, item: Item, path: str | None) -> Placed:

@@ -77,12 +77,12 @@ def unpack(data: bytes) -> Envelope:
     """A message taken apart; `MessageError` when it is none."""
     reading = _Reading(data)
     if reading.take(len(_MAGIC)) != _MAGIC:
-        raise MessageError("this is no document with a mapping: it begins otherwise")
+        raise MessageError("not a document with a mapping: unknown first bytes")
     if reading.take(_CHECKSUM) != _checksum(memoryview(data)[reading.at :]):
-        raise MessageError("a document with a mapping was changed or cut off on its way")
+        raise MessageError("checksum mismatch: the document with a mapping was changed or truncated")
     form, flags = reading.take(2)
     if form != _FORM or flags not in (0, _WITH_MAPPING):
-        raise MessageError(f"a document with a mapping in an unknown form ({form}, {flags}); this is form {_FORM}")
+        raise MessageError(f"unsupported form {form} with flags {flags}; this Pathcast reads form {_FORM}")
     try:
         name = reading.take(reading.number()).decode()
     except UnicodeDecodeError:
@@ -92,7 +92,7 @@ def unpack(data: bytes) -> Envelope:
     if mapping is not None and (
         (mapping.name, mapping.version) != (name, version) or mapping.fingerprint != fingerprint
     ):
-        raise MessageError("the mapping in a message is not the one that the message names")
+        raise MessageError("the mapping in the message differs from the one that the message names")
     return Envelope(name, version, fingerprint, mapping, data[reading.at :])
 
 
@@ -105,14 +105,14 @@ def _mapping(packed: bytes) -> Mapping:
     try:
         text = unpacking.decompress(packed, LIMIT)
         if unpacking.unconsumed_tail:
-            raise MessageError(f"the mapping in a message has more than {LIMIT:,} bytes")
+            raise MessageError(f"the mapping in the message has more than {LIMIT:,} bytes")
         if not unpacking.eof:
-            raise MessageError("the mapping in a message is cut off")
+            raise MessageError("the mapping in the message is truncated")
         found = Mapping.read(text.decode())
     except (zlib.error, UnicodeDecodeError, RecursionError) as error:
-        raise MessageError(f"the mapping in a message can't be read: {error}") from None
+        raise MessageError(f"cannot read the mapping in the message: {error}") from None
     except (MappingError, LimitError) as error:
-        raise MessageError(f"the mapping in a message can't be used: {error.reason}") from None
+        raise MessageError(f"cannot use the mapping in the message: {error.reason}") from None
     if len(text) <= _KEPT_LENGTH:
         with _keeping:
             while len(_known) >= _KEPT:
@@ -132,7 +132,7 @@ class _Reading:
 
     def take(self, length: int) -> bytes:
         if length > len(self.data) - self.at:
-            raise MessageError("a document with a mapping is cut off")
+            raise MessageError("the document with a mapping is truncated")
         self.at += length
         return self.data[self.at - length : self.at]
 
@@ -144,7 +144,7 @@ class _Reading:
             value |= (byte & 127) << shift
             if byte < 128:
                 return value
-        raise MessageError("a number in a message is too long")
+        raise MessageError("a number in the message is too long")
 
 
 def _number(value: int) -> bytes:

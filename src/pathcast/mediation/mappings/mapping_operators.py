@@ -120,11 +120,11 @@ def from_plain(plain: Mapping[str, Any]) -> Operator:
             continue
         if key == "children":
             if not isinstance(value, list) or not value or not all(isinstance(each, str) for each in value):
-                raise MappingError(f"{kind}: children must be a list of names, not {value!r}")
+                raise MappingError(f"{kind}: children must be a list of names, got {value!r}")
             values[key] = frozenset(value)
             continue
         if not isinstance(value, str) or not value:
-            raise MappingError(f"{kind}: {key} must be a text, not {value!r}")
+            raise MappingError(f"{kind}: {key} must be a string, got {value!r}")
         values[key] = steps_of(value) if key == "path" else value
     try:
         return made(**values)

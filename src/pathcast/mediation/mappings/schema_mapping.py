@@ -70,8 +70,8 @@ class Mapping:
         names = {node.name for node in self.local.paths.values()}
         if len(self.local) * len(names) > _MOST_PAIRS:
             raise LimitError(
-                f"the schema of '{self.name}' has {len(self.local):,} elements of {len(names):,} names; a mapping may "
-                f"have {_MOST_PAIRS:,} pairs of these: map a part of the schema"
+                f"the schema of '{self.name}' has {len(self.local):,} elements and {len(names):,} names; a mapping may "
+                f"have up to {_MOST_PAIRS:,} pairs of them; map a part of the schema"
             )
         object.__setattr__(self, "plan", Plan(self.local, self.operators))
         object.__setattr__(self, "fingerprint", blake2b(self.write().encode(), digest_size=16).digest())
@@ -95,7 +95,7 @@ class Mapping:
     def check(self) -> list[str]:
         """What could not be mapped, a sentence each; nothing when all of the local schema has its place."""
         found = [
-            f"'{path}' is nothing in the global schema; it stays as it is"
+            f"'{path}' has no counterpart in the global schema; it stays unchanged"
             for path in nodes_of(self.local)
             if path not in self.correspondence
         ]
@@ -161,7 +161,7 @@ class Mapping:
         except UnicodeDecodeError:
             raise MappingError(f"{os.fspath(path)}: the file is not UTF-8") from None
         except OSError as error:
-            raise MappingError(f"{os.fspath(path)}: can't be read: {error.strerror}") from None
+            raise MappingError(f"cannot read {os.fspath(path)}: {error.strerror}") from None
         except MappingError as error:
             raise MappingError(f"{os.fspath(path)}: {error.reason}") from None
 
@@ -170,12 +170,12 @@ def read_tree(text: str) -> SchemaTree:
     """The schema tree of an indented text, as `str` of one gives it."""
     lines = [(number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
     if not lines:
-        raise MappingError("schema: there is no element")
+        raise MappingError("schema: expected at least one element")
     nodes: list[tuple[SchemaNode, list[SchemaNode]]] = []  # those that are open, with their children so far
     for number, line in lines:
         depth = (len(line) - len(line.lstrip(" "))) // 2
         if depth > len(nodes) or (nodes and depth == 0):
-            raise MappingError(f"schema, line {number}: '{line.strip()}' is indented as no line above it allows")
+            raise MappingError(f"schema, line {number}: unexpected indentation of '{line.strip()}'")
         _close(nodes, depth)
         nodes.append((_read_node(line.strip(), number), []))
     _close(nodes, 1)
@@ -220,18 +220,18 @@ def _typed(table: Table[str, Any], key: str, kind: type, default: Any = _MISSING
     if value is _MISSING:
         raise MappingError(f"'{key}' is missing")
     if not isinstance(value, kind) or isinstance(value, bool):
-        raise MappingError(f"{key}: must be {_KINDS[kind]}, not {value!r}")
+        raise MappingError(f"{key}: must be {_KINDS[kind]}, got {value!r}")
     return value
 
 
-_KINDS = {str: "a text", int: "a whole number", list: "a list of tables", dict: "a table"}
+_KINDS = {str: "a string", int: "an int", list: "a list of tables", dict: "a table"}
 
 
 def _texts(table: Table[str, Any], key: str) -> dict[str, str]:
     found = _typed(table, key, dict, {})
     for path, value in found.items():
         if not isinstance(value, str):
-            raise MappingError(f"{key}.{path}: must be a text, not {value!r}")
+            raise MappingError(f"{key}.{path}: must be a string, got {value!r}")
     return dict(found)
 
 

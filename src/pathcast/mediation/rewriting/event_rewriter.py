@@ -205,7 +205,7 @@ class EventRewriter:
         root = self.plan.tree.root.name
         if why == TOO_MANY_ROOTS:
             name = self.plan.nodes[root].exchange
-            return MappingError(f"the document has several elements '{name}' in its root; each would become a root")
+            return MappingError(f"the root has several children '{name}', each of which would become a root")
         found = batch.name_of(int(batch.name[batch.offsets[index]]))
         return MappingError(f"the document's root is '{found}'; the schema's is '{root}'")
 

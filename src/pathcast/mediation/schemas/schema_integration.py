@@ -37,8 +37,8 @@ class Doubt:
 
     def __str__(self) -> str:
         if self.taken:
-            return f"'{self.local}' was taken for '{self.glob}', whose name is not alike"
-        return f"'{self.local}' has a place of its own; it could be '{self.glob}'"
+            return f"'{self.local}' was matched with '{self.glob}', though their names differ"
+        return f"'{self.local}' was kept separate, but may be the same as '{self.glob}'"
 
 
 def integrate(schemas: Iterable[SchemaTree]) -> SchemaTree:
@@ -50,7 +50,7 @@ def integrate_with_doubts(schemas: Iterable[SchemaTree]) -> tuple[SchemaTree, li
     """A global schema for all of these, and what somebody who knows them should look at."""
     given = list(schemas)
     if not given:
-        raise MappingError("there is no schema to integrate")
+        raise MappingError("integrate needs at least one schema")
     # The largest first; the sort is stable, so equal ones stay in the order given.
     first, *others = sorted(range(len(given)), key=lambda number: -len(nodes_of(given[number])))
     glob, doubts = given[first], []

@@ -153,7 +153,7 @@ def _nearest(path: str, paths: Mapping[str, SchemaNode]) -> str:
     above = parent_of(path)
     if not same and above in paths:
         same = [f"{above}/{child.name}" for child in paths[above].children]
-    return f"; there is {', '.join(same[:5])}" if same else f"; its root is '{next(iter(paths))}'"
+    return f"; did you mean {' or '.join(same[:5])}?" if same else f"; its root is '{next(iter(paths))}'"
 
 
 def _walk(root: SchemaNode) -> Iterator[tuple[str, SchemaNode]]:
@@ -174,7 +174,7 @@ class _Unfolding:
     def node(self, name: str, cardinality: Occurrence, above: tuple[str, ...]) -> SchemaNode:
         self.made += 1
         if self.made > self.limit:
-            raise LimitError(f"the schema tree has more than {self.limit:,} nodes; raise limit=…, or cut the schema")
+            raise LimitError(f"the schema tree has more than {self.limit:,} nodes; raise limit=… or shorten the schema")
         element = self.schema[name]
         here = (*above, name)
         found = {} if element.content is None else cardinalities(element.content)

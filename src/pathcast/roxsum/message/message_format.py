@@ -90,7 +90,7 @@ class Counts:
         }
         for name, most in bounds.items():
             if getattr(self, name) > most:
-                raise MessageError(f"the message claims {getattr(self, name):,} for '{name}', more than it can have")
+                raise MessageError(f"the message states {getattr(self, name):,} for '{name}', more than is possible")
 
     @property
     def block_bytes(self) -> int:
@@ -113,10 +113,10 @@ def pack(counts: Counts, frames: list[tuple[int, bytes]]) -> bytes:
 def unpack(data: memoryview, limits: MessageLimits) -> tuple[Counts, bytes]:
     """The counts and the joined blocks of a message; `MessageError` when something is wrong with it."""
     if len(data) < HEADER:
-        raise MessageError(f"the message is cut off: {len(data)} bytes, a header alone has {HEADER}")
+        raise MessageError(f"the message is truncated: {len(data)} bytes, but the header alone has {HEADER}")
     magic, version, flags = _PREFIX.unpack_from(data)
     if magic != MAGIC:
-        raise MessageError("this is no RoXSum message: it does not begin with 'RoXS'")
+        raise MessageError("not a RoXSum message: it does not begin with 'RoXS'")
     if version != VERSION or flags:
         raise MessageError(
             f"the message has version {version} and flags {flags}; this Pathcast reads version {VERSION}"
@@ -124,7 +124,7 @@ def unpack(data: memoryview, limits: MessageLimits) -> tuple[Counts, bytes]:
     counts = Counts(*_COUNTS.unpack_from(data, _PREFIX.size))
     head, body = data[: HEADER - CHECKSUM], data[HEADER:]
     if _checksum(head, body) != data[HEADER - CHECKSUM : HEADER]:
-        raise MessageError("the message is damaged: its checksum does not fit")
+        raise MessageError("the message is damaged: checksum mismatch")
     counts.check(limits)
     return counts, _blocks(counts, body)
 
@@ -132,10 +132,10 @@ def unpack(data: memoryview, limits: MessageLimits) -> tuple[Counts, bytes]:
 def _blocks(counts: Counts, body: memoryview) -> bytes:
     at = counts.frames * _FRAME.size
     if at > len(body):
-        raise MessageError("the message is cut off within its table of frames")
+        raise MessageError("the message is truncated within its table of frames")
     sizes = [_FRAME.unpack_from(body, k * _FRAME.size) for k in range(counts.frames)]
     if sum(size for size, _ in sizes) != counts.block_bytes or sum(stored for _, stored in sizes) != len(body) - at:
-        raise MessageError("the frames of the message are not as long as its header says")
+        raise MessageError("the frames of the message do not have the length that its header states")
     decompressor = zstandard.ZstdDecompressor()
     parts = []
     for size, stored in sizes:
@@ -146,7 +146,7 @@ def _blocks(counts: Counts, body: memoryview) -> bytes:
                 raise MessageError("a frame of the message does not hold what the header says")
             parts.append(decompressor.decompress(frame, max_output_size=size))
         except zstandard.ZstdError as error:
-            raise MessageError(f"a frame of the message can't be unpacked: {error}") from None
+            raise MessageError(f"cannot decompress a frame of the message: {error}") from None
         if len(parts[-1]) != size:
             raise MessageError("a frame of the message does not hold what the header says")
     return b"".join(parts)
@@ -197,7 +197,7 @@ def compressor_of(level: int) -> zstandard.ZstdCompressor:
     if found is None:
         given: object = level
         if not isinstance(given, int) or given > zstandard.MAX_COMPRESSION_LEVEL:
-            raise ValueError(f"level={level!r}: must be a level of zstd, at most {zstandard.MAX_COMPRESSION_LEVEL}")
+            raise ValueError(f"level={level!r}: must be a zstd level, at most {zstandard.MAX_COMPRESSION_LEVEL}")
         found = _compressors.by_level[level] = zstandard.ZstdCompressor(level=level)
     return found
 
@@ -239,7 +239,7 @@ class TableReader:
 
     def _take(self, size: int) -> memoryview:
         if size > len(self.data) - self.at:
-            raise MessageError("the tables of the message are cut off")
+            raise MessageError("the tables of the message are truncated")
         self.at += size
         return self.data[self.at - size : self.at]
 
@@ -247,11 +247,11 @@ class TableReader:
         """So many numbers, none larger than `most`."""
         width = self._take(1)[0]
         if width not in _WIDTHS:
-            raise MessageError(f"the message has numbers of {width} bytes")
+            raise MessageError(f"unsupported width of numbers in the message: {width} bytes")
         planes = np.frombuffer(self._take(count * width), dtype=np.uint8).reshape(width, count)
         values = np.ascontiguousarray(planes.T).view(f"<u{width}").reshape(count)
         if count and int(values.max()) > most:
-            raise MessageError(f"the message has a number {int(values.max()):,} where at most {most:,} can stand")
+            raise MessageError(f"the message has the number {int(values.max()):,} where at most {most:,} is allowed")
         return values.astype(np.int64)
 
     def signed(self, count: int, most: int) -> Int64s:
@@ -270,7 +270,7 @@ class TableReader:
         """Bytes, at most so many."""
         (size,) = struct.unpack("<Q", self._take(8))
         if size > most:
-            raise MessageError("a text of the message is longer than it can be")
+            raise MessageError("a text of the message is longer than is possible")
         return self._take(size)
 
     def close(self) -> None:

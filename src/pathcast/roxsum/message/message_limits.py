@@ -21,7 +21,7 @@ class MessageLimits:
         for field in fields(self):
             value = getattr(self, field.name)
             if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-                raise LimitError(f"MessageLimits({field.name}={value!r}): a limit is a whole number from 1 up")
+                raise LimitError(f"MessageLimits({field.name}={value!r}): a limit must be an int of at least 1")
 
     def check(self, limit: str, found: int) -> None:
         """Refuse a message that has more of something than is allowed."""
