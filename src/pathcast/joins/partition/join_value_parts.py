@@ -87,7 +87,7 @@ class Parts:
         self._codecs: dict[int, JoinCodec] = {}
 
     def _join_places(self, table: str) -> list[tuple[int, list[int]]]:
-        """The edges at a table, each with the positions of its join columns in a row; all positions if there is no edge."""
+        """The edges at a table, each with the positions of its join columns; all positions if there is no edge."""
         columns = self.schema.columns[table]
         found = [
             (edge.number, [columns.index(name) for name in edge.columns_of(table)])

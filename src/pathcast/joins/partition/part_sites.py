@@ -64,7 +64,7 @@ class Site:
     def __init__(
         self, server: JoinServer, joined: Mapping[str, Sequence[int]], codec: JoinCodec, *, together: bool
     ) -> None:
-        """`joined`: for each table of the edge, the positions of its join columns; a part has rows of all `together`."""
+        """`joined`: for each table, the positions of its join columns; a part has rows of all `together`."""
         self.server = server
         self._codec = codec
         self._together = together

@@ -64,7 +64,7 @@ class Bag:
         self._numbers.setdefault(row, []).append(number)
 
     def give(self, row: Row) -> int | None:
-        """Remove the newest row that equals this one, but not from views; return its number, None when there is none."""
+        """Remove the newest row that equals this one, but not from views; its number, None when there is none."""
         numbers = self._numbers.get(row)
         if not numbers:
             return None
