@@ -1,11 +1,11 @@
-"""Reading documents that travel with their mapping, or with a reference to one, as documents of the global schema.
+"""Reads documents with a mapping, or with a reference to one, as documents of the global schema.
 
-For whoever works on element arrays, such as a router: what it gets is a batch like any other, rewritten; what it passes
-on is the message as it came.
+For code that works on element arrays, such as a router: it receives a rewritten batch like any other, and forwards the
+original message.
 
-Invariant: a message that names a mapping that is not held, or another one than is held under that name and version, is
-a `MappingError`; never is a document read by a mapping that it was not written for.
-Cost: reading and rewriting; tables are made once for each mapping, and kept for so many.
+Invariant: a message that names an unknown mapping, or a mapping that differs from the stored one of that name and
+version, is a `MappingError`; a document is never read by a mapping that it was not written for.
+Cost: reading and rewriting; tables are made once per mapping, and cached for a limited number of mappings.
 """
 
 from typing import TYPE_CHECKING, NamedTuple
@@ -29,7 +29,7 @@ class _Tables(NamedTuple):
 
 
 class MediatedReader:
-    """Reads messages; `mediator` has the mappings that references are about, if there are any."""
+    """Reads messages; `mediator` has the mappings that references name, if there are any."""
 
     def __init__(
         self, mediator: "Mediator | None" = None, limits: Limits | None = None, entities: Entities = "refuse"
@@ -39,7 +39,7 @@ class MediatedReader:
         self._known: dict[bytes, _Tables] = {}
 
     def read(self, message: bytes, *, text: bool = False) -> DocumentBatch:
-        """The document of a message in the global schema, as a batch of one; `text`: UTF-8 whatever it declares."""
+        """The document of a message in the global schema, as a batch of one; `text`: read it as UTF-8, whatever it declares."""
         envelope = unpack(message)
         tables = self._tables(self._mapping(envelope))
         batch = tables.reader.scanner.read([envelope.document], encodings={0: "utf-8"} if text else {})

@@ -4,8 +4,8 @@
 A box is a range on x and a range on y, as a point of four coordinates: low x, high x, low y, high y. A query asks which
 points are in a window, a range for each coordinate (`window_query_kernels.py`).
 
-A leaf has a block, filled from its first place on; a tree with few boxes has only one cell, so that disjoint boxes, each
-a tree of its own, take little memory.
+A leaf has a block, filled from its first place on; a tree with few boxes has only one cell, so that disjoint boxes,
+each a tree of its own, take little memory.
 
 Invariant: bounds are exact. A block's cells all have its leaf as owner; beside a single cell lies none of the same.
 A node with children has more than half a block of boxes, and some on either side. No child has more than three

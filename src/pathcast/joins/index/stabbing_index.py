@@ -1,8 +1,8 @@
 """The stabbing-set index: semijoins in clusters whose filtering ranges share a point (§3 of the select-join paper).
 
 A semijoin of one base axis and one filtering axis is a box, x its base range, y its filtering range; a `Forest` stores
-the boxes. Queries are windows on its trees (`stabbing_index_kernels.py`): exposed semijoins are found among the clusters
-in the gap, and the description of affected ones is found without listing them. A missing axis has the range of all
+the boxes. Queries are windows on its trees (`stabbing_index_kernels.py`): exposed semijoins are found among the
+clusters in the gap, and the description of affected ones is found without listing them. A missing axis has the range of all
 numbers; two base axes without a filtering one (join results) are x and y. The plain index serves panels of any other
 shape, and strings.
 

@@ -130,7 +130,7 @@ def _room(buffer, at, count, needed):
 
 @rare
 def _put_skyline(out, at, near, free, count, tag, less):
-    """Runs of keys with free gaps between, one point per run: the last key and the first (`descriptive_skylines.py`)."""
+    """Runs of keys with free gaps between, a point per run: the last key and the first (`descriptive_skylines.py`)."""
     points = 1
     for gap in range(count - 1):
         points += not free[gap]

@@ -1,15 +1,15 @@
-"""Mappings that travel: a document with the name of its mapping, or with the mapping itself, as one message (§2.2.2).
+"""Messages of a document with the name of its mapping, or with the mapping itself (§2.2.2).
 
-Routers either hold all mappings, and a document says which one it needs (a *reference*: some 50 bytes), or they hold
-none, and the mapping comes along (some hundred bytes to a few thousand). Both are versioned, and a reference carries a
-fingerprint of the mapping: a router whose mapping of that version is another one refuses the document instead of
-matching it wrongly.
+Either routers store all mappings, and a document names the one that it needs (a *reference*: some 50 bytes), or they
+store none, and the message includes the mapping (some hundred bytes to a few thousand). Both are versioned, and a
+reference carries a fingerprint of the mapping: a router with another mapping under that version rejects the document
+instead of matching it wrongly.
 
     magic · checksum · form · flags · name · version · fingerprint · (length · mapping, compressed)? · document
 
-Invariant: `unpack(pack(…))` gives back name, version, mapping and the document's bytes, exactly. Bytes from outside
-that are no such message are a `MessageError`, in bounded time and memory.
-Cost: a checksum over the bytes; a mapping that came along before is not read again.
+Invariant: `unpack(pack(…))` returns name, version, mapping and the document's bytes, exactly. Untrusted bytes that are
+not such a message raise `MessageError`, in bounded time and memory.
+Cost: a checksum over the bytes; a mapping that an earlier message included is cached.
 """
 
 import zlib
@@ -25,9 +25,9 @@ _FORM = 1
 _FINGERPRINT = 16
 _CHECKSUM = 4
 _WITH_MAPPING = 1
-# What a mapping that came along may have, in bytes, once it is unpacked.
+# The largest included mapping, in bytes after decompression.
 LIMIT = 1 << 22
-# Mappings of ordinary length that came along are kept, so many of them.
+# The number of cached mappings; mappings of unusual length are not cached.
 _KEPT_LENGTH, _KEPT = 1 << 16, 256
 _known: dict[bytes, Mapping] = {}
 _keeping = Lock()
@@ -35,7 +35,7 @@ _keeping = Lock()
 
 @dataclass(frozen=True, slots=True)
 class Envelope:
-    """A document, and the mapping that it needs: its name, version and fingerprint, and itself if it came along."""
+    """A document, and the mapping that it needs: name, version and fingerprint, and the mapping itself if included."""
 
     name: str
     version: int
@@ -44,7 +44,7 @@ class Envelope:
     document: bytes
 
     def check(self, held: Mapping) -> None:
-        """`MappingError` unless a mapping that is held is the one that the document needs."""
+        """`MappingError` unless a stored mapping is the one that the document needs."""
         if held.fingerprint != self.fingerprint:
             raise MappingError(
                 f"version {self.version} of the mapping of schema '{self.name}' is not the one that the document needs"
@@ -69,12 +69,12 @@ def is_packed(data: bytes) -> bool:
 
 
 def original(data: bytes) -> bytes:
-    """The document as it was sent, whether it came with a mapping or alone."""
+    """The document as it was sent, with or without a mapping."""
     return unpack(data).document if is_packed(data) else data
 
 
 def unpack(data: bytes) -> Envelope:
-    """A message taken apart; `MessageError` when it is none."""
+    """The parts of a message; `MessageError` for other bytes."""
     reading = _Reading(data)
     if reading.take(len(_MAGIC)) != _MAGIC:
         raise MessageError("not a document with a mapping: unknown first bytes")
@@ -97,7 +97,7 @@ def unpack(data: bytes) -> Envelope:
 
 
 def _mapping(packed: bytes) -> Mapping:
-    """The mapping of a message; it comes along with document after document, and is read once."""
+    """The mapping of a message, from the cache if an earlier message included it."""
     found = _known.get(packed)
     if found is not None:
         return found
@@ -137,7 +137,7 @@ class _Reading:
         return self.data[self.at - length : self.at]
 
     def number(self) -> int:
-        """Seven bits a byte, the lowest first; at most five bytes."""
+        """Seven bits per byte, the lowest first; at most five bytes."""
         value = 0
         for shift in range(0, 35, 7):
             (byte,) = self.take(1)

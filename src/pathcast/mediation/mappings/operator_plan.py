@@ -1,7 +1,7 @@
-"""Plans: the operators of a mapping, checked against the local schema tree and put in order by node.
+"""Plans: the operators of a mapping, checked against the local schema tree and grouped by node.
 
-What rewriting asks for at an element is small: its new name, its attributes, and for each of its children one *place*.
-Here all operators of a node become that, once per mapping, and every way of bridging works from it.
+Rewriting needs three things at an element: its new name, its attributes, and one *place* for each of its children. A
+plan derives them from all operators of a node, once per mapping, and every way of rewriting uses it.
 
 Invariant: a child has one place; following places from parent to child never comes back; a plan is never changed.
 Cost: linear in schema nodes and operators.
@@ -26,7 +26,7 @@ class Into:
 
 @dataclass(frozen=True, slots=True)
 class Up:
-    """Right behind the element."""
+    """Right after the element."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +41,12 @@ Place = Into | Up | Down
 
 @dataclass(slots=True)
 class NodePlan:
-    """What becomes of the elements at one node of the local schema tree, and of their children."""
+    """The changes to the elements at one node of the local schema tree, and to their children."""
 
     path: str
     name: str
-    attributes: dict[str, str] = field(default_factory=dict)  # other names of attributes
-    elements: list[tuple[str, str]] = field(default_factory=list)  # attributes that become children, and as what
+    attributes: dict[str, str] = field(default_factory=dict)  # new names of attributes
+    elements: list[tuple[str, str]] = field(default_factory=list)  # attributes that become children, and the children's names
     exchange: str | None = None  # the child that takes its place
     places: dict[str, Place] = field(default_factory=dict)  # of children that do not stay, by name
     elsewhere: Place | None = None  # of all children that `places` does not name
@@ -62,7 +62,7 @@ class NodePlan:
 
 
 class Plan:
-    """What becomes of the elements at each node, by path."""
+    """The changes to the elements at each node, by path."""
 
     def __init__(self, tree: SchemaTree, operators: Iterable[Operator]) -> None:
         self.tree = tree

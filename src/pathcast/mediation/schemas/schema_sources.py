@@ -1,8 +1,8 @@
-"""Where schema trees come from: DTDs, XML Schema, or documents that show what the schema must have been.
+"""Sources of schema trees: DTDs, XML Schema, or sample documents.
 
-From documents a tree is *inferred*: a node for each label path that occurs, with the attributes that occur, text where
-there is some, and the cardinality that the counts allow: never absent and never twice is exactly one, and so on. What
-the samples don't show, the tree doesn't have; such elements are kept as they are when documents are rewritten.
+From documents a tree is *inferred*: one node per label path that occurs, with the attributes that occur, text where
+there is some, and the cardinality that fits the counts: never absent and never twice is exactly one, and so on.
+Elements that the samples lack are not in the tree; rewriting leaves such elements unchanged.
 """
 
 import os
@@ -34,7 +34,7 @@ def tree_of_dtd(
 
 
 def infer_tree(documents: Iterable[Readable]) -> SchemaTree:
-    """The tree of the schema that sample documents show; of one that can't be read, the error has its `index`.
+    """The schema tree of sample documents; the error of an unreadable document has its `index`.
 
     >>> print(pathcast.mediation.infer_tree(["<a><b k='1'/><b>x</b></a>"]))
     a
@@ -81,8 +81,8 @@ def tree_of_xsd(
 ) -> SchemaTree:
     """The tree of an XML Schema: a path, or its text.
 
-    Nothing is fetched: schemas that it imports must lie beside it. `root` is needed where it declares several elements
-    that could be one.
+    Nothing is fetched: imported schemas must be in the same folder. `root` is needed where several declared elements
+    could be the root.
     """
     with extra("mediation"):
         import xmlschema
