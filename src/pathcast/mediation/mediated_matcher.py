@@ -69,7 +69,7 @@ class MediatedMatcher:
         self._mediated: MediatedEngine | None = None
 
     def match(self, document: Readable, schema: str, version: int | None = None) -> Matches:
-        """The subscriptions that a document matches in the global schema; raises the document's error, if any."""
+        """The subscriptions that a document matches in the global schema; raises the document's error."""
         (found,) = self._match_group([document], self.mediator.mapping(schema, version))
         if isinstance(found, PathcastError):
             raise found

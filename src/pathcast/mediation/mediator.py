@@ -4,8 +4,8 @@ Subscriptions use the global schema. A publisher registers its own schema once; 
 as if they were in the global schema, and the original is delivered. Adding a publisher changes no subscription and no
 matcher: a matcher looks mappings up when a document arrives.
 
-Invariant: a name refers to the newest version of its mapping, and older versions stay: a document that names its version
-gets that version, or an error that lists the known ones. Mappings never change.
+Invariant: a name refers to the newest version of its mapping, and older versions stay: a document that names its
+version gets that version, or an error that names the newest one. Mappings never change.
 """
 
 import os

@@ -8,7 +8,7 @@ when there are too many, and when that is not enough, all clusters are rebuilt.
 `fewest` finds the fewest points that stab all ranges from the trees, by one or two searches per point, without a sort.
 
 Invariant: anchors ascend, and every y range contains its cluster's anchor. At the last check, at most `_CHECKED`
-changes ago (or as many as there are clusters), there were at most 1.5 times the fewest possible clusters, plus `_SPARE`.
+changes ago (or as many as there are clusters), there were at most 1.5 times the fewest clusters, plus `_SPARE`.
 Cost: a change takes O(log n), some ten microseconds; rebuilding O(n log n), half a second per million. A box takes 40
 bytes in a block that is at least half full, and some 15 for nodes and its slot; disjoint ranges, each a cluster of its
 own, some 350. There is room for 2³¹ places.

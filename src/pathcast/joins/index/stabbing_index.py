@@ -2,7 +2,7 @@
 
 A semijoin of one base axis and one filtering axis is a box, x its base range, y its filtering range; a `Forest` stores
 the boxes. Queries are windows on its trees (`stabbing_index_kernels.py`): exposed semijoins are found among the
-clusters in the gap, and the description of affected ones is found without listing them. A missing axis has the range of all
+clusters in the gap, and the description of affected ones without listing them. A missing axis has the range of all
 numbers; two base axes without a filtering one (join results) are x and y. The plain index serves panels of any other
 shape, and strings.
 

@@ -174,7 +174,7 @@ def least_in(trees, root, window, best, best_low):
             continue
         child = links[node, CHILD]
         if child >= 0:
-            # The more promising sister is visited first, so it goes on top.
+            # The more promising sister is on top of the stack and visited first.
             swapped = bounds[child, 6] < bounds[child + 1, 6]
             stack[top], stack[top + 1] = child + swapped, child + 1 - swapped
             top += 2

@@ -1,8 +1,8 @@
 """Rewriting between reader and engine (NDDR, §3.1): element arrays of local documents become those of global ones.
 
 The paper rewrites events, and caches trees of elements that an operator must hold back. Here the reader's events are
-arrays, and so are the engine's: nothing is parsed again, no bytes are written, and values stay positions in the original
-bytes. The elements that a stream would have held back are counted (`Rewritten.held`).
+arrays, and so are the engine's: nothing is parsed again, no bytes are written, and values stay positions in the
+original bytes. The elements that a stream would have held back are counted (`Rewritten.held`).
 
 Invariant: engines return the same matches as on the document that `item_rewriter.py` makes. A document of another
 schema, or one that would become too large, has its own error; the others are unaffected.

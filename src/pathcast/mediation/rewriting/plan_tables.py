@@ -1,7 +1,7 @@
 """Tables: a plan as arrays, for the kernels that rewrite element arrays.
 
-Schema nodes are numbered in preorder. A name has a small number within the mapping (0: a name that the local schema does
-not have), so that the child of a node with a name is one look-up in a table of nodes × names.
+Schema nodes are numbered in preorder. A name has a small number within the mapping (0: a name that the local schema
+does not have), so that the child of a node with a name is one look-up in a table of nodes × names.
 
 Invariant: nothing here depends on a document; tables are made once per mapping and never changed.
 """

@@ -1,6 +1,6 @@
 """Schema integration: one global schema tree that covers all local ones.
 
-The global schema begins as the largest local one. Each of the others is compared with it (`similarity_flooding.py`), and
+The global schema begins as the largest local one. Each other one is compared with it (`similarity_flooding.py`), and
 supported pairs are merged (`correspondence_evidence.py`): two nodes for one concept do less harm than one node for two.
 A node that only the local schema has is added below the image of its nearest ancestor that has one, as optional; a node
 that the local schema lacks becomes optional. A pair whose names differ is reported as a *doubt*, merged or not.

@@ -1,8 +1,8 @@
 """Schema trees: a kind of document as a tree of element types, with cardinalities and attributes (§2.3).
 
 A schema is a graph, since declarations are shared; a mapping must treat `teacher/name` and `student/name` differently.
-So shared parts are unfolded: a node is a *path* of names from the root, and operators, files and messages refer to it by
-this path. Recursion cannot be unfolded: it is rejected, or cut where a name recurs below itself. Alternatives of a
+So shared parts are unfolded: a node is a *path* of names from the root, and operators, files and messages use this path
+as its name. Recursion cannot be unfolded: it is rejected, or cut where a name recurs below itself. Alternatives of a
 choice become optional children: rewriting works on the elements that are present.
 
 Invariant: nodes are in preorder, so a node's subtree is a range; siblings have different names.

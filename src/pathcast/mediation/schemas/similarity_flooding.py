@@ -2,8 +2,8 @@
 
 Each pair of a local and a global node (elements and attributes) has a similarity, initially that of their names and
 kinds. Then it *floods*: in each round a pair passes a share of its similarity to the pair of its parents and to the
-pairs of its children, so that `lecturer` and `instructor`, whose names differ, gain from similar courses above them and
-similar rooms below. In the end pairs are chosen one by one, the best first, each node once.
+pairs of its children, so that `lecturer` and `instructor`, whose names differ, gain from the similarity of
+their parents and children. In the end pairs are chosen one by one, the best first, each node once.
 
 A pair that no operator can produce is dropped, and the choice is repeated without it.
 

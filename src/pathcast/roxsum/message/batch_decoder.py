@@ -1,12 +1,12 @@
 """Decoding: from a message to the batch that it carries, or an error.
 
-Everything is checked before it is used as a place or a size; what comes out is built from tables of the message's own.
+Every number is checked before it is used as a place or a size; the result is built from the message's own tables.
 
-A message that is not trusted gives nothing but the documents' bytes: they are read, cut and summarised like any
-document from a stranger, so that no message can claim a summary that its documents do not have.
+From an untrusted message only the documents' bytes are used: they are read, cut and summarised like any untrusted
+document, so that no message can claim a summary that its documents do not have.
 
-Invariant: a `MessageError` or a batch; memory in proportion to the limits. Cost: decompression, one pass over
-tokens, two over values; not trusted, besides, what reading and building costs.
+Invariant: a `MessageError` or a batch; memory in proportion to the limits.
+Cost: decompression, one pass over tokens, two over values; if not trusted, also reading and building.
 """
 
 from collections.abc import Iterator
@@ -47,8 +47,8 @@ class _Tables(NamedTuple):
     column_node: Int32s
     column_kind: Int32s
     codecs: Int32s  # of the columns that are not raw
-    lengths: Int64s  # of the columns whose values have one length, else 0
-    distinct: Int64s  # of the numbered columns, else 0
+    lengths: Int64s  # of the columns whose values have one length; otherwise 0
+    distinct: Int64s  # of the numbered columns; otherwise 0
     token_lengths: Int64s
     token_bytes: Bytes
     token_meta: Int32s
@@ -59,7 +59,7 @@ class _Tables(NamedTuple):
 
 
 def decode(empty: "RoXSum", data: memoryview, limits: MessageLimits, *, trusted: bool) -> "RoXSum":
-    """The batch of a message, put into an empty one."""
+    """Decode a message into an empty batch."""
     counts, tables, contents, tokens = _unpacked(data, limits)
     with _refusing():
         if trusted:
@@ -69,7 +69,7 @@ def decode(empty: "RoXSum", data: memoryview, limits: MessageLimits, *, trusted:
 
 
 def decode_documents(empty: "RoXSum", data: memoryview, limits: MessageLimits, *, trusted: bool) -> list[bytes]:
-    """The documents of a message; unless it is trusted, an empty batch reads them so as to know that they can be."""
+    """The documents of a message; unless it is trusted, an empty batch reads them as a check."""
     counts, _, contents, tokens = _unpacked(data, limits)
     with _refusing():
         documents = contents.readable(tokens, np.arange(counts.documents, dtype=np.int64))
@@ -79,7 +79,7 @@ def decode_documents(empty: "RoXSum", data: memoryview, limits: MessageLimits, *
 
 
 def _unpacked(data: memoryview, limits: MessageLimits) -> tuple[Counts, _Tables, Contents, Tokens]:
-    """What a message has, checked."""
+    """The checked content of a message."""
     counts, blocks = unpack(data, limits)
     tables = _read_tables(TableReader(memoryview(blocks)[: counts.tables]), counts)
     contents, tokens = _contents(counts, tables, blocks)
@@ -90,7 +90,7 @@ def _unpacked(data: memoryview, limits: MessageLimits) -> tuple[Counts, _Tables,
 
 @contextmanager
 def _refusing() -> Iterator[None]:
-    """What is wrong with documents is wrong with their message."""
+    """Turn errors of documents into errors of their message."""
     try:
         yield
     except UnicodeDecodeError:

@@ -1,4 +1,4 @@
-"""The wire form: a header that says how much of everything there is, and compressed blocks.
+"""The wire form: a header with counts, and compressed blocks.
 
     header   magic, version, counts, checksum of all that follows; then the frames' sizes, and the frames (zstd)
     blocks   the frames' content: a small one of tables, then streams, texts and numbers by column (`batch_encoder.py`)
@@ -6,13 +6,13 @@
     tables   ids of the documents · names · the tree (parent and name of each label path) · columns (label path, kind,
              how they are written) · tokens (bytes, label path, column, flags) · what follows each token
 
-The extents are not written: a document's leaves follow from its tokens, which the message has anyway, and extents
-that are worked out can't contradict the documents. Documents that could not be cut travel raw and are read on arrival.
+The extents are not written: a document's leaves follow from its tokens, which the message has anyway, and computed
+extents cannot contradict the documents. Documents that could not be cut are sent raw and read on arrival.
 
 A number in a table takes 1, 2, 4 or 8 bytes, the same for a whole table, low bytes of all first.
 
-Invariant: a reader allocates nothing on the word of a message alone: every count is checked against the limits and
-against what is there.
+Invariant: a reader does not trust a message's counts: every count is checked against the limits and against the bytes
+present before anything is allocated.
 """
 
 import struct
@@ -32,7 +32,7 @@ from .message_limits import MessageLimits
 MAGIC = b"RoXS"
 VERSION = 1
 CHECKSUM = 16
-# A segment of a block begins a frame of its own from this size on; smaller ones share frames up to that one.
+# A segment of a block of at least this size begins its own frame; smaller ones share frames up to this size.
 OWN_FRAME = 16 << 10
 SHARED_FRAME = 128 << 10
 # Different label paths, and pairs of tokens that follow each other, in one message.
@@ -45,7 +45,7 @@ _WIDTHS = (1, 2, 4, 8)
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """How much of everything a message has."""
+    """The counts in the header of a message."""
 
     documents: int
     next_id: int
@@ -66,10 +66,10 @@ class Counts:
     frames: int
 
     def check(self, limits: MessageLimits) -> None:
-        """Refuse counts beyond the limits, or that no message can have."""
+        """Reject counts beyond the limits, or that no message can have."""
         limits.check("documents", self.documents)
         limits.check("bytes", self.size)
-        # The shortest token has two bytes, but for white space after the root.
+        # The shortest token has two bytes, except white space after the root.
         most = self.size // 2 + 2 * self.documents + 2
         bounds = {
             "token_total": most,
@@ -111,7 +111,7 @@ def pack(counts: Counts, frames: list[tuple[int, bytes]]) -> bytes:
 
 
 def unpack(data: memoryview, limits: MessageLimits) -> tuple[Counts, bytes]:
-    """The counts and the joined blocks of a message; `MessageError` when something is wrong with it."""
+    """The counts and the joined blocks of a message; `MessageError` when it is invalid."""
     if len(data) < HEADER:
         raise MessageError(f"the message is truncated: {len(data)} bytes, but the header alone has {HEADER}")
     magic, version, flags = _PREFIX.unpack_from(data)
@@ -182,7 +182,7 @@ def compress(block: UInt8s, segments: Int64s, compressor: zstandard.ZstdCompress
 
 
 class _Compressors(threading.local):
-    """Compressors by level: one costs more to make than a small message to compress. One set a thread."""
+    """Compressors by level: making one costs more than compressing a small message. One set per thread."""
 
     def __init__(self) -> None:
         self.by_level: dict[int, zstandard.ZstdCompressor] = {}
@@ -231,7 +231,7 @@ class TableWriter:
 
 
 class TableReader:
-    """Reads what a `TableWriter` wrote, believing nothing."""
+    """Reads the bytes of a `TableWriter`, and checks everything."""
 
     def __init__(self, data: memoryview) -> None:
         self.data = data
@@ -244,7 +244,7 @@ class TableReader:
         return self.data[self.at - size : self.at]
 
     def numbers(self, count: int, most: int) -> Int64s:
-        """So many numbers, none larger than `most`."""
+        """`count` numbers, none larger than `most`."""
         width = self._take(1)[0]
         if width not in _WIDTHS:
             raise MessageError(f"unsupported width of numbers in the message: {width} bytes")
@@ -255,25 +255,25 @@ class TableReader:
         return values.astype(np.int64)
 
     def signed(self, count: int, most: int) -> Int64s:
-        """So many numbers, none further than `most` from 0."""
+        """`count` numbers, none further than `most` from 0."""
         values = self.numbers(count, 2 * most + 1)
         return np.where(values & 1, -(values >> 1) - 1, values >> 1)
 
     def sums(self, count: int, least: int, most: int) -> Int64s:
-        """So many numbers within bounds, written as the difference of each from the one before."""
+        """`count` numbers within bounds, written as the difference of each from the one before."""
         values = np.cumsum(self.signed(count, most + 1))
         if count and (int(values.min()) < least or int(values.max()) > most):
             raise MessageError(f"the message has a number outside {least:,} to {most:,}")
         return values
 
     def texts(self, most: int) -> memoryview:
-        """Bytes, at most so many."""
+        """Bytes, up to `most`."""
         (size,) = struct.unpack("<Q", self._take(8))
         if size > most:
             raise MessageError("a text of the message is longer than is possible")
         return self._take(size)
 
     def close(self) -> None:
-        """Refuse anything left over."""
+        """Reject leftover bytes."""
         if self.at != len(self.data):
             raise MessageError("the tables of the message have bytes left over")
