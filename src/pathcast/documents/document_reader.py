@@ -1,9 +1,9 @@
-"""Reading: from whatever a caller holds (bytes, text, a file, a document already read) to a `DocumentBatch`.
+"""Reading: bytes, text, a file or a document already read to a `DocumentBatch`.
 
 `bytes` are XML in the encoding that they declare. A `str` is XML too, its declared encoding is ignored, and its UTF-8
 bytes count as the original. A path is a file that holds XML, compressed where its name ends in `.gz`.
 
-Invariant: with `errors="return"` every input has its place in the batch, in order, whatever is wrong with it.
+Invariant: with `errors="return"` every input has its place in the batch, in order, even if it cannot be read.
 """
 
 import os
@@ -50,7 +50,7 @@ def read_batch(
 ) -> DocumentBatch:
     """Read documents into one batch.
 
-    With `errors="return"` an unreadable document stays in the batch without elements, and `batch.errors` holds why.
+    With `errors="return"` an unreadable document stays in the batch without elements; its error is in `batch.errors`.
 
     >>> batch = pathcast.documents.read_batch(["<a><b/></a>", "<a>"], errors="return")
     >>> len(batch), batch.parent.tolist(), sorted(batch.errors)
@@ -67,14 +67,14 @@ def read_batch(
 
 
 class Reader:
-    """Reads documents again and again with the same names, limits and way with entities.
+    """Reads documents repeatedly with the same names, limits and treatment of entities.
 
-    The documents of a batch have at most `batch_bytes` together; a document beyond that has failed.
+    The documents of a batch have at most `batch_bytes` in total; a document beyond that gets an error.
     """
 
     def __init__(self, names: Names, limits: Limits, entities: Entities, *, batch_bytes: int = _BATCH_BYTES) -> None:
-        if entities not in ("refuse", "expand"):
-            raise ValueError(f"entities={entities!r}: must be 'refuse' or 'expand'")
+        if entities not in (known := ("refuse", "expand")):
+            raise ValueError(f"entities={entities!r}: must be {' or '.join(map(repr, known))}")
         if not isinstance(limits, Limits):
             raise TypeError(f"limits={limits!r}: must be Limits(…)")
         from .scanner.scanner import Scanner
@@ -85,7 +85,7 @@ class Reader:
         self.scanner = Scanner(names, limits, entities)
 
     def read(self, documents: Iterable[Readable], *, borrowed: bool = False) -> DocumentBatch:
-        """Documents as a batch, unreadable ones in their places; a `borrowed` one is good until the next read."""
+        """Documents as a batch, unreadable ones in their places; a `borrowed` batch is valid until the next read."""
         contents: list[bytes] = []
         encodings: dict[int, str] = {}
         failed: dict[int, PathcastError] = {}

@@ -78,8 +78,8 @@ class MediatedMatcher:
     def match_message(self, data: bytes) -> tuple[Matches, bytes]:
         """The matches of a document with its mapping, or with a reference to a mapping of the mediator.
 
-        Also returns the document itself, as it was sent. `MessageError` for other bytes, `MappingError` for a mapping that
-        is unknown, or differs from the one that the message names.
+        Also returns the document itself, as it was sent. `MessageError` for other bytes, `MappingError` for a mapping
+        that is unknown, or differs from the one that the message names.
         """
         envelope = unpack(data)
         mapping = envelope.mapping

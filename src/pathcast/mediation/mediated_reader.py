@@ -39,7 +39,7 @@ class MediatedReader:
         self._known: dict[bytes, _Tables] = {}
 
     def read(self, message: bytes, *, text: bool = False) -> DocumentBatch:
-        """The document of a message in the global schema, as a batch of one; `text`: it is UTF-8, whatever it declares."""
+        """The document of a message in the global schema, as a batch of one; `text`: UTF-8 whatever it declares."""
         envelope = unpack(message)
         tables = self._tables(self._mapping(envelope))
         batch = tables.reader.scanner.read([envelope.document], encodings={0: "utf-8"} if text else {})

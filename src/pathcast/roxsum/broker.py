@@ -115,7 +115,7 @@ class Receiving:
         return closed
 
     def documents(self, documents: Iterable[Readable], errors: dict[int, PathcastError]) -> Iterator[RoXSum]:
-        """Add documents; return the batches that became full, and put the errors of rejected documents into `errors`."""
+        """Add documents; return the batches that became full; `errors` gets the errors of rejected documents."""
         waiting: list[Readable] = []
         first = size = 0
         for place, document in enumerate(documents):

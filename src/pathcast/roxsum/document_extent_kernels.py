@@ -78,7 +78,7 @@ def leaves_of_tokens(
     leaf_begin: Writable[Int64s],
     leaves: Writable[Int32s],
 ) -> int:
-    """Write the leaves of documents from their tokens; return how many, or -1 - the first document that is not a tree."""
+    """Write the leaves of documents from their tokens; return how many, or -1 - the first that is not a tree."""
     count = 0
     for index in range(len(tokens.begins) - 1):
         current = np.int32(NONE)

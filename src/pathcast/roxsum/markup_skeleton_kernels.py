@@ -9,9 +9,9 @@ tokens is one value: an attribute's, a text without the white space around it, a
 of a processing instruction. Tokens and values in order are the document, byte for byte, whatever its spelling; so the
 cut need not be clever, only complete.
 
-A token is identified by its bytes, the kind of the element that it opens, closes or lies in, the column of the value that
-follows, and whether it opens or closes that element. The kind of an element is the end of its label path, its parent's
-name and its own; it is represented by the first label path with this end. (Whole paths would make as many tokens as
+A token is identified by its bytes, the kind of the element that it opens, closes or lies in, the column of the value
+that follows, and whether it opens or closes that element. The kind of an element is the end of its label path: its
+parent's name and its own; it is represented by the first label path with this end. (Whole paths would make as many tokens as
 paths, without bound in a recursive schema.) Documents of one schema share a few hundred tokens.
 
 The documents are well-formed (they were read before), but this is not relied on: a document with anything unexpected
@@ -277,7 +277,7 @@ def read_between(data, p, end):
 
 @part
 def text_follows(data, p, end):
-    """Whether the next character after white space is text: then the white space belongs to the token of the tag before it."""
+    """Whether text follows the white space, which then belongs to the token of the tag before it."""
     after = skip_space(data, p, end)
     return after < end and data[after] != 60
 

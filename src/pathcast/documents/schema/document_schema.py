@@ -1,4 +1,4 @@
-"""Schemas: which elements a kind of document may hold, with which content and which attributes.
+"""Schemas: the elements of a kind of document, with their content and attributes.
 
 A schema is a set of element declarations. The content of an element is a tree of particles (sequence, choice, element,
 text), each with an occurrence, as a DTD writes them: `(title, (section | note)*)`. From them follow the children graph
@@ -88,7 +88,7 @@ class Element:
 
 
 class Schema:
-    """The declarations of one kind of document, and what follows from them."""
+    """The declarations of one kind of document, and their derived properties."""
 
     def __init__(self, elements: Iterable[Element], *, root: str | None = None) -> None:
         self.elements: dict[str, Element] = {}

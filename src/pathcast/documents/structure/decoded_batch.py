@@ -1,6 +1,6 @@
 """Decoding structures into one batch, whether their label paths come from a link's dictionary or from themselves.
 
-`rows` says per structure where its bytes, its document and its part of the arrays lie (`R_…` in
+`rows` has, per structure, the places of its bytes, its document and its part of the arrays (`R_…` in
 `element_decoder_kernels.py`).
 
 Invariant: a structure that is rejected has a reason in `why`; the batch must then be decoded again without it.

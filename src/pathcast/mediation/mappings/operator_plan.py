@@ -46,7 +46,7 @@ class NodePlan:
     path: str
     name: str
     attributes: dict[str, str] = field(default_factory=dict)  # new names of attributes
-    elements: list[tuple[str, str]] = field(default_factory=list)  # attributes that become children, and their new names
+    elements: list[tuple[str, str]] = field(default_factory=list)  # attributes that become children, and their names
     exchange: str | None = None  # the child that takes its place
     places: dict[str, Place] = field(default_factory=dict)  # of children that do not stay, by name
     elsewhere: Place | None = None  # of all children that `places` does not name
