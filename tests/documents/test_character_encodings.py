@@ -1,4 +1,4 @@
-"""Encodings: a document is read as its UTF-8 form is, and keeps its bytes; unsafe encodings are refused by name."""
+"""Encodings: a document is read as its UTF-8 form is, and keeps its bytes; unsafe encodings are rejected by name."""
 
 import codecs
 import unicodedata

@@ -1,4 +1,4 @@
-"""Reading documents: what is accepted, what is refused and why, and what the arrays hold."""
+"""Reading documents: accepted documents, rejected ones with reasons, and the arrays."""
 
 import gzip
 import os

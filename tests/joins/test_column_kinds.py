@@ -1,4 +1,4 @@
-"""Keys keep the order of values, and closed ranges of keys hold what intervals hold."""
+"""Keys keep the order of values, and closed ranges of keys contain the same values as intervals."""
 
 from datetime import date, datetime
 

@@ -1,4 +1,4 @@
-"""The server: the paper's example, what each kind of change sends, and calls that must change nothing."""
+"""The server: the paper's example, the messages of each kind of change, and calls that must change nothing."""
 
 from datetime import date, datetime
 from random import Random
@@ -82,7 +82,7 @@ def test_an_update_sends_what_changed_to_those_who_stay(scheme: str) -> None:
     (patch,) = server.update("Stocks", stock("GOOG", 51.7), {"per": 60.0})
     assert patch[KIND] == PATCH and "name" not in patch and patch["per"] == 60.0
     assert all(client.receive(patch) for client in clients)
-    # To 47: the first keeps it, the second loses it, reviews and all.
+    # To 47: the first keeps it, the second loses it together with its reviews.
     messages = server.update("Stocks", stock("GOOG", 60.0), {"per": 47.0})
     assert sorted(kinds(messages)) == [LEAVE, PATCH, WITHDRAW]
     taken = [[str(message[KIND]) for message in messages if client.receive(message)] for client in clients]
@@ -223,7 +223,7 @@ def test_a_batch_with_a_bad_change_changes_nothing(change: Any, reason: str) -> 
 
 
 def state(server: JoinServer) -> Any:
-    """All that a refused call must leave as it was."""
+    """The state that a rejected call must not change."""
     kinds = [(t, c, server.schema.kind(t, c)) for t, columns in server.schema.columns.items() for c in columns]
     rows = {table: dict(bag.rows) for table, bag in server.bags.items()}
     return (
@@ -342,7 +342,7 @@ def test_wide_ranges_cover_narrow_ones_for_arrivals_departures_and_patches() -> 
     query = "select * from Stocks natural join Reviews where per between {} and {} and rating >= {}"
     wide, narrow = (server.subscribe(query.format(*ends)) for ends in [(40, 80, 5), (45, 70, 6)])
     covered = [any(one.covers(other) for one in wide.filters) for other in narrow.filters[1:]]
-    # Of seven kinds for each table: what comes, goes and is patched. The others look at both sides of a range.
+    # Of seven kinds for each table: arrivals, departures and patches. The others test both sides of a range.
     assert covered == [True, True, True, False, False, False, False] * 2
 
 

@@ -1,4 +1,4 @@
-"""Parts: a standing join cut by join value gives the messages of one server, in order, whatever comes together."""
+"""Parts: a standing join partitioned by join value yields the messages of one server, in order, for any batches."""
 
 import pickle
 from collections import Counter, defaultdict
@@ -42,7 +42,7 @@ class Pieces:
 
 
 def history(random, count, queries, scheme, later=()):
-    """Random changes, with what one server that numbers rows by events says of each; some subscribe halfway."""
+    """Random changes, with the messages of one server that numbers rows by events; some subscriptions begin halfway."""
     world = World(scheme)
     for query in queries:
         world.subscribe(query)
@@ -174,7 +174,7 @@ def test_a_part_is_run_from_the_state_that_it_is_given():
 
     first, _ = run(None, 1, "insert", "Stocks", stock(50))
     given_up, _ = run(first, 2, "delete", "Stocks", stock(50))
-    again, (answer,) = run(first, 2, "delete", "Stocks", stock(50))  # an attempt that came to nothing
+    again, (answer,) = run(first, 2, "delete", "Stocks", stock(50))  # an abandoned attempt
     assert (again, answer.error) == (given_up, None)
     _, (answer,) = run(again, 3, "delete", "Stocks", stock(50))
     assert answer.error is not None and "has no row" in answer.error.reason

@@ -1,4 +1,4 @@
-"""States and events of joins as bytes: values keep their types, and bytes that nobody wrote are an error."""
+"""States and events of joins as bytes: values keep their types, and malformed bytes are an error."""
 
 import pickle
 from contextlib import suppress

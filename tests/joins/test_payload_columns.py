@@ -1,4 +1,4 @@
-"""A selection with a bulky attribute is sent as a join: the attribute goes only to those who lack it."""
+"""A selection with a large column is sent as a join: the column goes only to clients that lack it."""
 
 from collections import Counter
 from random import Random

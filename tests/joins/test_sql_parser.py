@@ -1,4 +1,4 @@
-"""SQL: what is accepted means what DuckDB makes of it; what is not is pointed at."""
+"""SQL: accepted queries have DuckDB's answers; errors point at the rejected words."""
 
 from collections import Counter
 from collections.abc import Iterator

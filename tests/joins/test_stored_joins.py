@@ -1,4 +1,4 @@
-"""Standing joins on disk: what was saved comes back, and nothing that a snapshot says is believed."""
+"""Standing joins on disk: saved joins are restored, and snapshots are not trusted."""
 
 import copy
 import os
@@ -33,7 +33,7 @@ RANGES = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 3)), min_size=1, m
 
 @st.composite
 def descriptions(draw):
-    """Single subscriptions and batches, some of which have gone."""
+    """Single subscriptions and batches, some of them removed."""
     choose = lambda options: draw(st.sampled_from(options))  # noqa: E731
     names = st.sampled_from([None, "ada", "bøb", "", 7, -(1 << 70)])
     asked: dict[str | int | None, list[str | Selection]] = {}
@@ -53,7 +53,7 @@ def descriptions(draw):
 
 
 def facts_of(standing):
-    """All that a server takes from a description, so that two can be compared."""
+    """The data that a server takes from a description, to compare two descriptions."""
     subscriptions = standing.server().subscriptions
     return (
         describe(standing.schema), standing.scheme, standing.axes, standing.next_id, dict(standing.numbers),
@@ -87,7 +87,7 @@ def small():
 
 
 def rewritten(folder, change):
-    """A snapshot in order, but for what `change` does to its facts and arrays; its checksums are right."""
+    """A valid snapshot with facts and arrays modified by `change`; its checksums are right."""
     save_standing(small(), folder / "right")
     snapshot = open_snapshot(folder / "right", KIND)
     facts, arrays = copy.deepcopy(snapshot.facts), {name: array.copy() for name, array in snapshot.arrays.items()}

@@ -1,4 +1,4 @@
-"""Batches: many subscriptions as arrays are what they would be one by one."""
+"""Batches: many subscriptions as arrays behave like single ones."""
 
 import tracemalloc
 from random import Random
@@ -40,7 +40,7 @@ def changes(count: int) -> list[tuple]:
 
 
 def described(messages: list[Message], index: str, scheme: str) -> list[dict[str, Any]]:
-    """Messages; but which anchors there are depends on what came when, and skylines on anchors."""
+    """Messages without skylines, which depend on anchors, and so on the order of changes."""
     history = index == "stabbing" and "-clu" in scheme
     return [{name: one for name, one in message.items() if not (history and name == SKYLINE)} for message in messages]
 

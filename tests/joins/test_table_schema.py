@@ -1,4 +1,4 @@
-"""Schemas: what they say, and what can't be declared."""
+"""Schemas: valid declarations, and invalid ones."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Operators follow from what corresponds to what, and bring documents to where the global schema has them."""
+"""Operators follow from a correspondence, and transform documents into the global schema."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""A document travels with its mapping or with a reference to it, and is never matched with another one."""
+"""A document is sent with its mapping or with a reference to it, and is never matched with another mapping."""
 
 import hashlib
 import hmac
@@ -81,7 +81,7 @@ def test_messages_that_are_cut_off_or_changed_are_refused(mediator: Mediator, da
 
 
 def sealed(body: bytes) -> bytes:
-    """What somebody could send who knows the form."""
+    """A message that a sender who knows the form could forge."""
     return b"PCmd" + zlib.crc32(body).to_bytes(4, "big") + body
 
 

@@ -1,4 +1,4 @@
-"""What each operator does to a document, and what is refused."""
+"""The effect of each operator on a document, and the operators that are rejected."""
 
 import re
 
@@ -141,7 +141,10 @@ REFUSED: dict[str, list[Operator]] = {
     "rename at 'r/a': 'r/a' is already renamed to 'A'": [Rename("r/a", "A"), Rename("r/a", "B")],
     "rename at 'r/a/@m': 'r/a' has no attribute 'm'; it has k, l": [Rename("r/a/@m", "n")],
     "rename at 'r/a/@k': 'r/a' would have two attributes 'l'": [Rename("r/a/@k", "l")],
-    "to-element at 'r/a': another operator already moves or renames 'r/a/@k'": [Rename("r/a/@k", "n"), ToElement("r/a", "k")],
+    "to-element at 'r/a': another operator already moves or renames 'r/a/@k'": [
+        Rename("r/a/@k", "n"),
+        ToElement("r/a", "k"),
+    ],
     "insert at 'r/a': 'r/a' has no child 'e'; it has b, c, d": [Insert("r/a", ("p",), some("e"))],
     "upgrade at 'r/a': another operator already moves the child 'b'": [
         Insert("r/a", ("p",), some("b")), Upgrade("r/a", some("b"))

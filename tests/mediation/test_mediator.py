@@ -1,4 +1,4 @@
-"""Documents of publishers' own schemas meet subscriptions to the global one; the original is what is delivered."""
+"""Documents of local schemas match subscriptions to the global one; the original is delivered."""
 
 from pathlib import Path
 from random import Random

@@ -1,4 +1,4 @@
-"""Rewriting inside the engine: what an exchange repeats is walked once, and answers are those of the rewriting."""
+"""Rewriting inside the engine: a repeated subtree is walked once, and matches are those of the rewritten document."""
 
 from random import Random
 

@@ -1,4 +1,4 @@
-"""One schema for many: it has what each has, and never loses what it had."""
+"""Schema integration: the global schema covers each local one, and never loses nodes."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The broker: what comes in from anywhere leaves in one message per target, within the limits of a batch."""
+"""The broker: all input leaves in one message per target, within the limits of a batch."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""Splitting, merging and joining batches: on the structure itself, and nothing is lost, added or mixed up."""
+"""Splitting, merging and joining batches on the structure itself: no document is lost, added or mixed up."""
 
 import pytest
 from hypothesis import given

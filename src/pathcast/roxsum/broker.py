@@ -40,8 +40,7 @@ _GROUP_BYTES = 8 << 20
 
 @dataclass(frozen=True, slots=True)
 class BatchLimits:
-    """Limits of a batch: documents, bytes and distinct label paths, and seconds that its first document may wait.
-    """
+    """Limits of a batch: documents, bytes and distinct label paths, and seconds that its first document may wait."""
 
     documents: int = 10_000
     bytes: int = 64 << 20

@@ -11,8 +11,8 @@ cut need not be clever, only complete.
 
 A token is identified by its bytes, the kind of the element that it opens, closes or lies in, the column of the value
 that follows, and whether it opens or closes that element. The kind of an element is the end of its label path: its
-parent's name and its own; it is represented by the first label path with this end. (Whole paths would make as many tokens as
-paths, without bound in a recursive schema.) Documents of one schema share a few hundred tokens.
+parent's name and its own; it is represented by the first label path with this end. (Whole paths would make as many
+tokens as paths, without bound in a recursive schema.) Documents of one schema share a few hundred tokens.
 
 The documents are well-formed (they were read before), but this is not relied on: a document with anything unexpected
 becomes raw, a single value after an empty token.
