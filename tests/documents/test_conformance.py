@@ -1,4 +1,4 @@
-"""The W3C's XML conformance suite: documents that are not well-formed are rejected, the others are read as expat reads them.
+"""The W3C's XML conformance suite: reject documents that are not well-formed, read the others as expat does.
 
 Rejected for a stated reason, well-formed or not:
 
