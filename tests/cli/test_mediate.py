@@ -35,7 +35,7 @@ def test_a_mapping_is_derived_checked_and_used(folder: Path) -> None:
     file = folder / "annex.toml"
     made = Outcome("mediate", "map", folder / "global.tree", folder / "annex.tree", "-o", file)
     assert made.status == 0
-    assert "'staff/person/badge' is nothing in the global schema" in made.err
+    assert "'staff/person/badge' has no counterpart in the global schema" in made.err
     assert [operator.kind for operator in Mapping.open(file).operators] == ["to-element"]
     checked = Outcome("mediate", "check", file)
     assert checked.status == 1

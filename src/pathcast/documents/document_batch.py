@@ -133,7 +133,7 @@ class DocumentBatch:
         return self.known_count + len(self.own_names)
 
     def name_of(self, number: int) -> str:
-        """The name that `number` stands for in this batch."""
+        """The name with this number in this batch."""
         return self.known[number] if number < self.known_count else self.own_names[number - self.known_count]
 
     def translation(self, names: Names, *, add: bool = False) -> Int32s:

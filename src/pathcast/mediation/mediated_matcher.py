@@ -107,7 +107,7 @@ class MediatedMatcher:
     ) -> Iterator[Matches | PathcastError]:
         """Match documents, in their order, all of one schema or each with its own.
 
-        With `errors="return"` an error stands in its document's place.
+        With `errors="return"` an error takes the place of its document's matches.
         """
         if errors not in ("raise", "return"):
             raise ValueError(f"errors={errors!r}: must be 'raise' or 'return'")

@@ -1,6 +1,6 @@
 """Documents under ids, with their tree, extents and contents: the queries that all batches support.
 
-Invariant: ids ascend, and `rows[k]` is where the document `ids[k]` stands in `contents`; extents are computed on
+Invariant: ids ascend, and `rows[k]` is the row of the document `ids[k]` in `contents`; extents are computed on
 demand, and updated while documents are added and removed one by one.
 """
 

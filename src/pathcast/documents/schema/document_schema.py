@@ -37,12 +37,12 @@ class Particle:
 
     @property
     def optional(self) -> bool:
-        """May it be left out?"""
+        """Whether it may be omitted."""
         return self.occurrence in ("?", "*")
 
     @property
     def repeats(self) -> bool:
-        """May it come more than once in a row?"""
+        """Whether it may occur more than once in a row."""
         return self.occurrence in ("*", "+")
 
     def names(self) -> Iterator[str]:
@@ -83,7 +83,7 @@ class Element:
 
     @property
     def has_text(self) -> bool:
-        """May text stand directly in it?"""
+        """Whether it may contain text directly."""
         return self.kind in ("any", "mixed")
 
 
@@ -143,7 +143,7 @@ class Schema:
 
     @property
     def recursive(self) -> bool:
-        """Can an element hold itself, at any depth?"""
+        """Whether an element can contain itself, at any depth."""
         try:
             TopologicalSorter(self._children).prepare()
         except CycleError:
@@ -151,7 +151,7 @@ class Schema:
         return False
 
     def reachable(self, name: str) -> set[str]:
-        """The elements that can stand at or below `name`."""
+        """The elements that can occur at or below `name`."""
         return _reach([name], self._children)
 
     def height(self, name: str) -> int | None:

@@ -79,7 +79,7 @@ def _gap(filtering: Ranges) -> tuple[Term, ...]:
 
 
 def result_filters(signature: int, ranges: Mapping[str, Ranges], represent: Mapping[str, str]) -> tuple[Filter, ...]:
-    """The filter on join results of a signature: every range on the attribute that stands for its column."""
+    """The filter on join results of a signature: each range applies to the attribute that represents its column."""
     terms = []
     for table, columns in ranges.items():
         for column, interval in columns.items():

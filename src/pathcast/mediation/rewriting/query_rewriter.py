@@ -50,13 +50,13 @@ Formula = str | None
 ALWAYS: Formula = ""
 
 
-class NotExpressible(Exception):  # noqa: N818 - no error: somebody else does it
+class NotExpressible(Exception):  # noqa: N818 - not an error: the rewritten document is matched instead
     """A pattern has no form in the local schema."""
 
 
 @dataclass(slots=True)
 class Image:
-    """A node of the global schema as a publisher fills it; `local` is the element that it is, or that it stands in."""
+    """A node of the image; `local` is the local element that it is, or that contains it."""
 
     name: str
     local: tuple[str, ...]
@@ -124,7 +124,7 @@ class QueryRewriting:
                 made.child(Image(name, steps_of(path), attribute))
 
     def _place(self, above: Image, path: str, name: str) -> Image:
-        """What a child of a local node stands in."""
+        """The image node that contains a child of a local node."""
         match self.plan.nodes[path].place(name):
             case Into(steps):
                 for step in steps:
@@ -136,7 +136,7 @@ class QueryRewriting:
                 return above.above
         return above
 
-    # Conditions, each as it stands in a predicate of the local element that its context is, or stands in.
+    # Conditions, each written for a predicate of the local element that is, or contains, its context.
 
     def _absolute(self, node: Node) -> Formula:
         """A path from the document on, as a condition on the local root."""
