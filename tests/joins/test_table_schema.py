@@ -74,7 +74,7 @@ def test_a_kind_spreads_along_joins() -> None:
     [
         ("columns = {x = 3}", 5, "rows.A.columns: must be a table of texts, not {'x': 3}"),
         ("columns = '@x'", 5, 'rows.A.columns: must be a table of texts, not "@x"'),
-        ("columns = {x = '@x'}\nrequired = 3", 6, "rows.A.required: must be a list of strings, not 3"),
+        ("columns = {x = '@x'}\nrequired = 3", 6, "rows.A.required: must be a list of texts, not 3"),
         ("columns = {x = '@x'}\nchanges = '@do'", 6, "rows.A.changes: there is no such key; did you mean change?"),
         ("columns = {y = '@x'}", 5, "rows.A.columns: the column 'x' of A is missing"),
         ("columns = {x = '@x', y = '@y'}", 5, "rows.A.columns: 'y' is not a column of A; the columns are x"),

@@ -34,7 +34,7 @@ def _list(value: Any, _: Path) -> tuple[str, ...]:
     return tuple(value)
 
 
-_LIST = Kind("a list of strings", _list)
+_LIST = Kind("a list of texts", _list)
 
 
 @dataclass(frozen=True, kw_only=True)
