@@ -35,13 +35,13 @@ def test_a_mapping_is_derived_checked_and_used(folder: Path) -> None:
     file = folder / "annex.toml"
     made = Outcome("mediate", "map", folder / "global.tree", folder / "annex.tree", "-o", file)
     assert made.status == 0
-    assert "'staff/person/badge' is nothing in the global schema" in made.err
+    assert "'staff/person/badge' has no counterpart in the global schema" in made.err
     assert [operator.kind for operator in Mapping.open(file).operators] == ["to-element"]
     checked = Outcome("mediate", "check", file)
     assert checked.status == 1
     assert checked.out.splitlines() == [
         "annex, version 1: 4 elements; operators: 1 to-element",
-        "  'staff/person/badge' is nothing in the global schema; it stays as it is",
+        "  'staff/person/badge' has no counterpart in the global schema; it stays unchanged",
     ]
     rewritten = "<staff><person><name>x</name><room>1</room></person></staff>\n"
     assert Outcome("mediate", "rewrite", file, folder / "a.xml").out == rewritten
@@ -69,7 +69,10 @@ def test_a_pair_that_nothing_bears_out_is_told(folder: Path) -> None:
     assert Outcome(*arguments).err == "note: 'book/price' was taken for 'book/author', which little bears out\n"
     assert Outcome(*arguments, "--pair", "book/price=book/author").err == ""
     noted = Outcome("mediate", "integrate", folder / "books.tree", folder / "prices.tree").err
-    assert noted == f"note: {folder / 'prices.tree'}: 'book/price' has a place of its own; it could be 'book/author'\n"
+    assert (
+        noted
+        == f"note: {folder / 'prices.tree'}: 'book/price' was kept separate, but may be the same as 'book/author'\n"
+    )
 
 
 def test_schemas_are_integrated_to_one_that_can_be_used(folder: Path) -> None:
@@ -92,7 +95,7 @@ def test_schemas_are_integrated_to_one_that_can_be_used(folder: Path) -> None:
         (["rewrite", "ours.toml", "wrong.xml"], "wrong.xml: line 1, column 8: no element found"),
         (["rewrite", "ours.toml", "other.xml"], "other.xml: the document's root is 'news'"),
         (["rewrite", "annex.tree", "nothing.xml"], "nothing.xml: there is no such document"),
-        (["integrate", "global.tree", "-o", "no/such/folder"], "can't be written"),
+        (["integrate", "global.tree", "-o", "no/such/folder"], "cannot write"),
     ],
 )
 def test_what_is_wrong_is_said(

@@ -16,7 +16,7 @@ _NAME_BYTES = np.frombuffer(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWX
 
 @functools.cache
 def colliding_names(count: int) -> list[str]:
-    """So many names with the same hash."""
+    """`count` names with the same hash."""
     random = np.random.default_rng(1)
     inverse = np.uint64(pow(int(MIX_A), -1, 1 << 64))
     is_letter = np.zeros(256, dtype=np.bool_)
@@ -33,7 +33,7 @@ def colliding_names(count: int) -> list[str]:
 
 
 def crowding_names(slots: int, count: int) -> list[str]:
-    """Names that fill so many slots of a table one after the other, without a gap."""
+    """Names that fill this many consecutive slots of a table."""
     random = np.random.default_rng(2)
     halves = random.choice(_NAME_BYTES[:52], size=(16 * slots, 16)).view(np.uint64)
     hashed = (halves[:, 0] ^ np.uint64(16)) * MIX_A ^ halves[:, 1] * MIX_C

@@ -1,4 +1,4 @@
-"""Documents that declare encodings: every name that Python knows, and names that nobody knows.
+"""Documents that declare encodings: every name that Python knows, and unknown names.
 
 Each in the forms that readers treat differently: with a DOCTYPE, with namespaces, with long values, with bytes beyond
 ASCII, with a byte order mark.

@@ -1,7 +1,7 @@
-"""Two readers on the same documents: everything that a batch says about them, value by value.
+"""Two readers on the same documents: compare their batches value by value.
 
-Where a value lies (in the data or in the arena) and which number a name of the batch's own got is a reader's business;
-what they stand for is not. `differences` compares all the rest exactly, errors and the types of the arrays included.
+Readers may differ in where a value lies (in the data or in the arena) and in the number of a name of the batch's own.
+`differences` compares the values, the names and all the rest exactly, errors and the types of the arrays included.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -64,7 +64,7 @@ def passed_on(documents: Sequence[bytes], scanner: Scanner | None = None) -> lis
 
 
 def differences(ours: DocumentBatch, theirs: DocumentBatch) -> list[str]:
-    """What the two batches disagree on; nothing when they say the same."""
+    """The differences of two batches; empty when they agree."""
     found = [_difference(name, getattr(ours, name), getattr(theirs, name)) for name in _COLUMNS]
     if len(set(ours.own_names)) != len(ours.own_names):
         found.append("a name of the batch's own stands there twice")
@@ -111,7 +111,7 @@ def _values(
 
 
 def shrunk(documents: list[bytes], fails: Callable[[list[bytes]], bool]) -> list[bytes]:
-    """Fewer and shorter documents that still fail: parts are taken away for as long as that goes."""
+    """Fewer and shorter documents that still fail: parts are removed as long as the failure remains."""
     alone = next((each for each in documents if fails([each])), None)
     documents = _reduced(documents, fails) if alone is None else [alone]
     for index, document in enumerate(documents):

@@ -66,7 +66,7 @@ TOKENS = (
     b"                ",
 )  # fmt: skip
 
-# What may well stand between two tags, and inside one.
+# Typical content between two tags, and inside one.
 CONTENT = (
     b"x", b" ", b"\r", b"\r\n", b"]", b"]]", b">", b"'", b'"', b"\xc3\xa9", b"\xf0\x9f\x98\x80", b"\xef\xbf\xbd",
     b"\x7f", b"<a/>", b"<a></a>", b"<a>x</a>", b"<b c='1'>x</b>", b"<!-- - -->", b"<!---->", b"<?p?>", b"<?p ??>",

@@ -1,7 +1,7 @@
-"""What XML allows and what it does not, rule by rule, as documents for the scanner.
+"""The rules of XML as documents for the scanner, valid and invalid.
 
-`READ` documents are right, and the scanner's kernel reads them alone; `PASSED_ON` are right, but not worth a fast path;
-`WRONG` are refused.
+`READ` documents are valid, and the scanner's kernel reads them alone; `PASSED_ON` are valid, but not worth a fast path;
+`WRONG` are rejected.
 """
 
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ def references(right: bool) -> Iterator[bytes]:
 
 
 def encoded(code: int, length: int) -> bytes:
-    """A number written in the pattern of UTF-8 with so many bytes, whether that is allowed or not."""
+    """A number in the pattern of UTF-8 with this many bytes, valid or not."""
     tail = [0x80 | code >> 6 * k & 0x3F for k in reversed(range(length - 1))]
     return bytes([(0xFF00 >> length & 0xFF) | code >> 6 * (length - 1), *tail])
 

@@ -1,4 +1,4 @@
-"""Encodings: a document is read as its UTF-8 form is, and keeps its bytes; unsafe encodings are refused by name."""
+"""Encodings: a document is read as its UTF-8 form is, and keeps its bytes; unsafe encodings are rejected by name."""
 
 import codecs
 import unicodedata
@@ -126,23 +126,23 @@ def test_utf32_is_detected_by_its_first_bytes(mark: str, declared: str, codec: s
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
-        (b"<?xml version='1.0' encoding='utf-16'?><a/>", "the declaration says 'utf-16', but the bytes are in utf-8"),
-        (b"<?xml version='1.0' encoding='cp037'?><a/>", "the declaration says 'cp037', but the bytes are in utf-8"),
+        (b"<?xml version='1.0' encoding='utf-16'?><a/>", "the declaration names 'utf-16', but the bytes are in utf-8"),
+        (b"<?xml version='1.0' encoding='cp037'?><a/>", "the declaration names 'cp037', but the bytes are in utf-8"),
         (
             "<?xml version='1.0' encoding='cp1252'?><a/>".encode("utf-16"),
-            "the declaration says 'cp1252', but the bytes are in utf-16-le",
+            "the declaration names 'cp1252', but the bytes are in utf-16-le",
         ),
         (
             "<?xml version='1.0' encoding='utf-16be'?><a/>".encode("utf-16-le"),
-            "the declaration says 'utf-16be', but the bytes are in utf-16-le",
+            "the declaration names 'utf-16be', but the bytes are in utf-16-le",
         ),
         (
             b"\xef\xbb\xbf<?xml version='1.0' encoding='cp1252'?><a/>",
-            "the byte order mark says UTF-8, the declaration says 'cp1252'",
+            "the byte order mark means UTF-8, but the declaration names 'cp1252'",
         ),
         (
             "<?xml version='1.0'?><a/>".encode("cp037"),
-            "the document is in EBCDIC and does not declare which; add encoding='…' to its declaration",
+            "the document is in EBCDIC but declares no encoding; add encoding='…' to its declaration",
         ),
     ],
 )

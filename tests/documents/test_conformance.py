@@ -1,11 +1,11 @@
-"""The W3C's XML conformance suite: what is not well-formed is refused, the rest is read as expat reads it.
+"""The W3C's XML conformance suite: reject documents that are not well-formed, read the others as expat does.
 
-Refused for a stated reason, well-formed or not:
+Rejected for a stated reason, well-formed or not:
 
 - XML other than 1.0;
 - a document that declares entities; with `entities="expand"` only one that declares an external parameter entity;
 - a document that refers to an external entity, or to one that only an external subset could declare: none is read;
-- names that only the fifth edition of XML 1.0 allows, and colons against the rules of namespaces: expat refuses them.
+- names that only the fifth edition of XML 1.0 allows, and colons against the rules of namespaces: expat rejects them.
 
 A document that is not well-formed may be read in one case only: the suite says (ENTITIES) that the fault lies in an
 external entity, and the document alone, as bare expat sees it, has none.
@@ -103,7 +103,7 @@ def test_the_scanner_agrees_with_the_expat_reader_on_each_document_alone(mode: E
 
 
 def reasons_to_refuse(found: Facts, mode: str) -> list[str]:
-    """Words of the reasons for which a document must be refused, whatever else it is."""
+    """Words of the reasons for which a document must be rejected, well-formed or not."""
     reasons = []
     if found.version != "1.0":
         reasons.append(f"XML {found.version} is not supported")

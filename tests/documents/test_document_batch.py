@@ -1,4 +1,4 @@
-"""What a batch says of its documents as a whole."""
+"""Properties of a batch as a whole."""
 
 from itertools import chain, combinations
 

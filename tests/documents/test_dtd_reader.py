@@ -1,4 +1,4 @@
-"""DTDs: what is read from them, and what is refused."""
+"""DTDs: schemas read from them, and rejected DTDs."""
 
 from collections.abc import Callable
 from contextlib import suppress

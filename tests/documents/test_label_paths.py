@@ -63,8 +63,8 @@ def test_a_tree_is_made_of_its_parents_and_names() -> None:
     [
         ([-1, 1], [0, 1], "come before"),
         ([-2], [0], "come before"),
-        ([-1, 0, 0], [0, 1, 1], "there twice"),
-        ([-1], [2], "a name that is not there"),
+        ([-1, 0, 0], [0, 1, 1], "occurs twice"),
+        ([-1], [2], "an unknown name"),
     ],
 )
 def test_what_makes_no_tree_is_refused(parents: list[int], names: list[int], reason: str) -> None:

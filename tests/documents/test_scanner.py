@@ -1,4 +1,4 @@
-"""The scanner against the expat reader, rule by rule; whoever decides about a document, the batches are the same."""
+"""The scanner against the expat reader, rule by rule; the batches are the same, whichever reader decides."""
 
 import pytest
 

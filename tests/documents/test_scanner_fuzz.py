@@ -1,7 +1,7 @@
-"""The scanner and the expat reader agree on documents that are nearly right, and on bytes that are nothing at all.
+"""The scanner and the expat reader agree on nearly valid documents, and on random bytes.
 
-A round is a batch of mutated documents, so that one runs into the next; rounds differ in limits, known names and the
-way with entities. On a difference the documents are made as few and as short as they can be and still differ.
+A round is a batch of mutated documents, so that errors could affect neighbours; rounds differ in limits, known names
+and the treatment of entities. On a difference, the documents are reduced as far as they still differ.
 """
 
 import functools
@@ -43,7 +43,7 @@ def test_the_scanner_agrees_with_the_expat_reader(seed: int) -> None:
 
 
 def test_the_scanner_itself_decides_a_fair_share() -> None:
-    """Else expat would mostly be compared with expat."""
+    """Otherwise expat would mostly be compared with expat."""
     documents = mutations(1, 2 * A_ROUND)
     wrong = len(by_expat(documents).errors)
     decided = len(documents) - len(passed_on(documents))

@@ -1,4 +1,4 @@
-"""A process of its own for what may take much memory, or may not end well: what it prints, and the most it held."""
+"""Runs code that may take much memory or crash in a separate process; returns its output and peak memory."""
 
 import os
 import subprocess
@@ -29,17 +29,17 @@ for source in kernel_sources():
 class Measured:
     printed: list[str]
     megabytes: int
-    """The most memory that the process held at a time, Python and all libraries included (some 180)."""
+    """The peak memory of the process, Python and all libraries included (some 180)."""
 
 
 @cache
 def compile_kernels() -> None:
-    """Have all kernels on disk, by a process of their own."""
+    """Compile all kernels to disk, in a separate process."""
     subprocess.run([sys.executable, "-c", _ALL_KERNELS], cwd=_CHECKOUT, check=True)
 
 
 def measured(code: str) -> Measured:
-    """Run code that finds its kernels compiled: compiling takes more memory than anything that is measured."""
+    """Run code with its kernels already compiled: compiling takes more memory than the measured code."""
     compile_kernels()
     command = [sys.executable, "-c", code + _AFTER]
     variables = {**os.environ, "PYTHONFAULTHANDLER": "1"}

@@ -1,7 +1,7 @@
-"""Whatever encoding a document declares, and whatever it holds, reading it gives an answer or a `DocumentError`.
+"""Whatever encoding a document declares, and whatever its content, reading it succeeds or raises `DocumentError`.
 
-Every way into the library that takes documents is tried, with each encoding that Python knows, with names that nobody
-knows, and with mutated documents in several encodings.
+Every entry point that takes documents is tried, with each encoding that Python knows, with unknown names, and with
+mutated documents in several encodings.
 """
 
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ from tests.documents.declared import FORMS, NAMES, declared
 from tests.documents.mutations import TOKENS, seeds
 
 DOCUMENTS = list(declared())
-# One of each name: the ways in differ in what they do around the reader.
+# One of each name: the entry points differ only around the reader.
 SOME = [FORMS[number % len(FORMS)].format(name).encode("latin-1") for number, name in enumerate(NAMES)]
 
 
@@ -31,7 +31,7 @@ def matcher() -> Matcher:
 
 
 def refused(documents: list[bytes]) -> list[bool]:
-    """Which documents can't be read; the reason is one of the two that a reader may have."""
+    """Which documents cannot be read; their errors are of the two types that a reader may raise."""
     errors = read_batch(documents, errors="return").errors
     for error in errors.values():
         assert isinstance(error, DocumentError | LimitError)

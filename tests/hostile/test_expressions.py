@@ -165,7 +165,7 @@ SHAPES = {
 
 
 def calls(expression: str, monkeypatch: pytest.MonkeyPatch) -> int:
-    """How many functions are called to read an expression of which nothing is known yet, and to match it."""
+    """The number of function calls to read an expression for the first time, and to match it."""
     monkeypatch.setattr(assembly, "_plain", assembly.Assembler(None))
     count = 0
 
@@ -189,5 +189,5 @@ def calls(expression: str, monkeypatch: pytest.MonkeyPatch) -> int:
 @pytest.mark.parametrize("shape", SHAPES)
 def test_work_grows_with_the_length_of_an_expression_and_no_faster(shape: str, monkeypatch: pytest.MonkeyPatch) -> None:
     small, large = (SHAPES[shape](length) for length in (2_000, 8_000))
-    calls(small, monkeypatch)  # so that all is loaded
+    calls(small, monkeypatch)  # to load all modules
     assert calls(large, monkeypatch) < 6 * calls(small, monkeypatch) + 1_000

@@ -1,7 +1,6 @@
-"""Documents and subscriptions made to cost: each works within bounded memory, or fails at once and says which limit.
+"""Documents and subscriptions made to cost: each works within bounded memory, or fails at once and names the limit.
 
-Whatever one of them does, the documents beside it and the other subscriptions get their answers. Counts decide, not
-times.
+Whatever one of them does, other documents and subscriptions still get their matches. Tests check counts, not times.
 """
 
 import gc
@@ -316,7 +315,7 @@ DEEP_TREES = {
 @pytest.mark.parametrize("form", DEEP_TREES)
 @pytest.mark.parametrize(("steps", "max_steps"), [(255, 256), (5000, 10_000)])
 def test_a_deep_tree_pattern_is_matched_or_refused_alone(form: str, steps: int, max_steps: int) -> None:
-    """Whichever it is, the subscriptions beside it work."""
+    """In all cases, the other subscriptions work."""
     nested = "[b" * min(steps - 1, 63) + "]" * min(steps - 1, 63)
     text = DEEP_TREES[form].format(path="/".join("b" * (steps - 2)), stars="/".join("*" * (steps - 2)), nested=nested)
     subscriptions = Subscriptions(max_steps=max_steps)
@@ -337,7 +336,7 @@ def test_colliding_names_in_subscriptions_cost_nobody_their_answers() -> None:
     assert answers(it, documents) == [[151], [1], [1, 150, 151, 152]]
 
 
-# The automaton: what documents make it remember.
+# The automaton: the states that documents make it cache.
 
 
 def explosive(random: Random, count: int) -> list[str]:
@@ -361,7 +360,7 @@ class NeverEndsError(AssertionError):
 
 @dataclass
 class Watch:
-    """What an automaton does while it works states out: how often, and the most memory that they take meanwhile."""
+    """Records how often an automaton computes states, and their peak memory."""
 
     times: int = 0
     most: int = 0
@@ -369,7 +368,7 @@ class Watch:
 
 @pytest.fixture
 def watch(monkeypatch: pytest.MonkeyPatch) -> Watch:
-    """A match that works out states again and again without getting anywhere fails, instead of running for ever."""
+    """A match that computes states repeatedly without progress fails, instead of running forever."""
     watch = Watch()
     learn = States.learn
 

@@ -1,7 +1,7 @@
-"""Indexes that are damaged or forged: whatever a folder holds, `open_index` raises `SnapshotError` and nothing else.
+"""Damaged or forged indexes: whatever a folder holds, `open_index` raises `SnapshotError` and nothing else.
 
-Damage is found in any index. A forged one has checksums that fit: then its manifest may say anything, and with
-`trusted=False` its arrays may hold anything, too (`tests/matching/test_index_renewal.py`).
+Damage is detected in any index. A forged index has valid checksums: then its manifest may have any content, and with
+`trusted=False` its arrays may have any content, too (`tests/matching/test_index_renewal.py`).
 """
 
 import copy
@@ -43,7 +43,7 @@ def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """Where something stands in JSON."""
+    """The path of a value in JSON."""
     if path:
         yield path
     if isinstance(value, dict):

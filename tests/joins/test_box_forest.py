@@ -1,4 +1,4 @@
-"""Forests of boxes: what holds of their trees and clusters after boxes came and went in many ways."""
+"""Forests of boxes: invariants of trees and clusters after many insertions and removals."""
 
 from collections.abc import Iterator
 from random import Random
@@ -16,7 +16,7 @@ Box = tuple[int, int, int, int]
 
 
 def check(forest: Forest, known: dict[int, Box]) -> None:
-    """Trees are what `forest_kernels` says, and hold what they should; every range holds its cluster's anchor."""
+    """Check the invariants of `box_forest_kernels`, the boxes, and that every range contains its cluster's anchor."""
     anchors = forest.anchors.tolist()
     assert anchors == sorted(set(anchors)) and len(forest) == len(known)
     found: dict[int, Box] = {}

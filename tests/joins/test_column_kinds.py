@@ -1,4 +1,4 @@
-"""Keys keep the order of values, and closed ranges of keys hold what intervals hold."""
+"""Keys keep the order of values, and closed ranges of keys contain the same values as intervals."""
 
 from datetime import date, datetime
 
@@ -54,13 +54,13 @@ def test_ends_next_to_zero_are_keys_of_floats() -> None:
 @pytest.mark.parametrize(
     ("kind", "value", "reason"),
     [
-        (INT, 1.5, "an int belongs there, not 1.5"),
-        (INT, True, "an int belongs there, not True"),
+        (INT, 1.5, "expected an int, got 1.5"),
+        (INT, True, "expected an int, got True"),
         (INT, 1 << 63, "64 bits"),
-        (FLOAT, (1 << 53) + 1, "between two floats"),
+        (FLOAT, (1 << 53) + 1, "no float equals"),
         (FLOAT, float("nan"), "NaN"),
-        (DATE, datetime.fromisoformat("2026-01-01"), "a date belongs there"),
-        (TIMESTAMP, date(2026, 1, 1), "a timestamp belongs there"),
+        (DATE, datetime.fromisoformat("2026-01-01"), "expected a date"),
+        (TIMESTAMP, date(2026, 1, 1), "expected a timestamp"),
         (STRING, "\ud800", "surrogate"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Telling: where a kernel writes the messages of a part, they are those of the server, byte for byte and in order."""
+"""Where a kernel writes the messages of a part, they are those of the server, byte for byte and in order."""
 
 from datetime import date, datetime, timedelta
 from random import Random
@@ -15,7 +15,7 @@ from pathcast.messages import value_encoding as wire_values
 from pathcast.messages import wire_format_kernels as wire_kernels
 
 DAY, NOON = date(2026, 1, 1), datetime.fromisoformat("2026-01-01T12:00:00")
-# How a value of a kind is made of a small number, so that equal ones, and neighbours, come up.
+# How a value of a kind is made from a small number, so that equal values, and neighbours, occur.
 VALUES = {
     "int": lambda n: 3 * n - 20,
     "float": lambda n: (n - 5, n - 5.0, n / 4 - 2, -0.0, 1e300 * n)[n % 5],
@@ -41,7 +41,7 @@ def standing(left, right, random, count=60):
 
 
 def draw(random, table, kinds, there):
-    """A change of a table: a row that comes, one that goes, or one that is not there."""
+    """A change of a table: an insertion, a deletion, or the deletion of a missing row."""
     if there[table] and random.random() < 0.45:
         return "delete", table, there[table].pop(random.randrange(len(there[table])))
     own = None if random.random() < 0.1 else VALUES[kinds[table]](random.randrange(30))
@@ -90,12 +90,12 @@ def test_messages_written_at_once_are_those_of_the_server(left, right):
             sequence += 1
             change = draw(random, random.choice("RS"), kinds, there)
             events += [event for _, event in writing.events(sequence, *change)]
-        if batch in (9, 18):  # an update, which is left to the server; messages after it know of it
+        if batch in (9, 18):  # an update, which the server handles; messages after it reflect it
             row = there["R"][0]
             there["R"][0] = {**row, "a": VALUES[left](7)}
             sequence += 1
             events += [event for _, event in writing.events(sequence, "update", "R", row, {"a": VALUES[left](7)})]
-        if batch % 6 == 5:  # another process goes on from the state
+        if batch % 6 == 5:  # another process continues from the state
             writing = Parts(joins)
         random.shuffle(events)
         written_state, found = writing.run_encoded(0, written_state, events, batch)
@@ -135,9 +135,9 @@ def test_numbers_whose_differences_leave_64_bits_are_left_to_the_server():
 @pytest.mark.parametrize(
     "where",
     [
-        {"a": (1, 2)},  # nothing is asked of S
+        {"a": (1, 2)},  # no range on S
         {"a": (1, 2), "c": (1, 2), "d": (1, 2)},  # two axes
-        {"R.k": (1, 2), "c": (1, 2)},  # a range on what joins
+        {"R.k": (1, 2), "c": (1, 2)},  # a range on a join column
         {"a": (1, 2), "e": ("x", "y")},  # strings
     ],
     ids=["one table", "two axes", "join column", "strings"],

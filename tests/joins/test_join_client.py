@@ -1,4 +1,4 @@
-"""Clients: messages that make no sense are refused, and change nothing."""
+"""Clients: malformed messages are rejected, and change nothing."""
 
 from random import Random
 from typing import Any
@@ -14,7 +14,7 @@ QUERY = "select * from R natural join S natural join T where a > 3 and c between
 
 
 def story(scheme: str) -> tuple[Client, list[Message]]:
-    """A client, and messages that it would take in this order."""
+    """A client, and messages that it accepts in this order."""
     random = Random(7)
     schema = Schema(SCHEMA, ["R.b = S.b", "S.b = T.b"])
     server = JoinServer(schema, scheme)
@@ -69,7 +69,7 @@ def test_damaged_messages_are_refused_and_change_nothing(scheme: str) -> None:
             before = state(client)
             try:
                 if client.receive(damaged(message, random)):
-                    # It made sense, if another one: begin anew where the story stands.
+                    # The changed message was valid, too: begin again from the current state.
                     client._tables = {t: dict(rows) for t, rows in before[0].items()}
                     client.filters, client._forms = before[2:]
                     client._rows = None

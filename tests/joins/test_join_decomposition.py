@@ -103,7 +103,7 @@ def test_regrouping_by_itself_after_some_changes() -> None:
 def test_a_simulation_finds_the_selective_neighbour() -> None:
     random = Random(4)
     server = JoinServer(star())
-    # Ranges on R hold nothing, which the model does not know.
+    # Ranges on R contain no tuple, which the model does not know.
     for _ in range(5):
         server.subscribe("select * from R natural join S natural join T where a > 1000 and c > 20 and d > 10")
     server.apply(loaded(random))
@@ -164,7 +164,7 @@ def test_statistics_forget() -> None:
 
 
 def loaded_server(**options: Any) -> tuple[JoinServer, Subscription]:
-    """All neighbours of S are loaded after somebody subscribed; ranges on R hold nothing."""
+    """All neighbours of S are loaded after the first subscription; ranges on R contain no tuple."""
     server = JoinServer(star(), **options)
     subscription = server.subscribe(
         "select * from R natural join S natural join T where a > 1000 and c > 20 and d > 10"
@@ -186,7 +186,7 @@ def test_regrouping_by_itself_may_simulate() -> None:
                 client.receive(message)
         found[by] = forms(subscription)
         assert all(client.content(table) == content for table, content in server.contents(subscription).items())
-    # The model does not know that ranges on R hold nothing.
+    # The model does not know that ranges on R contain no tuple.
     assert "S^T" in found["model"] and "S^R" in found["simulation"]
 
 
@@ -222,9 +222,9 @@ def test_a_table_is_filtered_by_the_neighbour_that_was_asked_for() -> None:
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        ({"filtered_by": {"Nope": "S"}}, "there is no table 'Nope'"),
-        ({"filtered_by": {"R": "T"}}, "'R' is joined with S, not 'T'"),
-        ({"regroup_by": "guess"}, "costs come from 'model' or 'simulation', not from 'guess'"),
+        ({"filtered_by": {"Nope": "S"}}, "unknown table 'Nope'"),
+        ({"filtered_by": {"R": "T"}}, "'T' is no neighbour of 'R'; its neighbours are S"),
+        ({"regroup_by": "guess"}, "the cost estimate must be 'model' or 'simulation', got 'guess'"),
     ],
 )
 def test_decompositions_that_can_not_be(options: dict, reason: str) -> None:

@@ -1,4 +1,4 @@
-"""Parts: a standing join cut by join value gives the messages of one server, in order, whatever comes together."""
+"""Parts: a standing join partitioned by join value yields the messages of one server, in order, for any batches."""
 
 import pickle
 from collections import Counter, defaultdict
@@ -42,7 +42,7 @@ class Pieces:
 
 
 def history(random, count, queries, scheme, later=()):
-    """Random changes, with what one server that numbers rows by events says of each; some subscribe halfway."""
+    """Random changes, with the messages of one server that numbers rows by events; some subscriptions begin halfway."""
     world = World(scheme)
     for query in queries:
         world.subscribe(query)
@@ -174,7 +174,7 @@ def test_a_part_is_run_from_the_state_that_it_is_given():
 
     first, _ = run(None, 1, "insert", "Stocks", stock(50))
     given_up, _ = run(first, 2, "delete", "Stocks", stock(50))
-    again, (answer,) = run(first, 2, "delete", "Stocks", stock(50))  # an attempt that came to nothing
+    again, (answer,) = run(first, 2, "delete", "Stocks", stock(50))  # an abandoned attempt
     assert (again, answer.error) == (given_up, None)
     _, (answer,) = run(again, 3, "delete", "Stocks", stock(50))
     assert answer.error is not None and "has no row" in answer.error.reason
@@ -256,7 +256,7 @@ def test_equal_join_values_are_one_part_whatever_their_kind():
 def test_a_blank_is_no_join_value():
     schema = Schema({"A": "k date, n int", "B": "k date"}, joins=["A.k = B.k"])
     parts = Parts(StandingJoins(schema, ["select * from A natural join B"]))
-    with pytest.raises(ChangeError, match=r"A\.k is a join attribute and can't be NULL"):
+    with pytest.raises(ChangeError, match=r"A\.k is a join column and must not be NULL"):
         parts.events(1, "insert", "A", {"k": " ", "n": 1})
     ((_, event),) = parts.events(1, "insert", "A", {"k": "2026-01-31", "n": ""})
     assert event.new == (date(2026, 1, 31), None)
@@ -265,11 +265,11 @@ def test_a_blank_is_no_join_value():
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        (("upsert", "Stocks", stock(1)), "not 'upsert'"),
+        (("upsert", "Stocks", stock(1)), "got 'upsert'"),
         (("update", "Stocks", stock(1)), "an update with new values"),
-        (("insert", "Shares", {}), "no table 'Shares'"),
-        (("insert", "Stocks", {"symbol": None, "per": 1}), "can't be NULL"),
-        (("insert", "Stocks", {"symbol": "G", "per": "much"}), "Stocks.per: a float belongs there"),
+        (("insert", "Shares", {}), "unknown table 'Shares'"),
+        (("insert", "Stocks", {"symbol": None, "per": 1}), "must not be NULL"),
+        (("insert", "Stocks", {"symbol": "G", "per": "much"}), "Stocks.per: expected a float"),
         (("insert", "Stocks", {"symbol": "G", "price": 1}), "no column 'price'"),
     ],
 )
@@ -282,11 +282,11 @@ def test_a_change_that_makes_no_sense_is_refused(change, reason):
 def test_what_parts_cannot_do_is_said():
     with pytest.raises(QueryError, match="sends join results"):
         StandingJoins(STOCKS, [], "ref-j")
-    with pytest.raises(SchemaError, match=r"A\.k: declare its kind"):
+    with pytest.raises(SchemaError, match=r"A\.k has no declared kind"):
         StandingJoins(Schema({"A": "k"}), ["select * from A"])
     with pytest.raises(SchemaError, match="payloads"):
         StandingJoins(Schema({"A": "k int, p bytes"}, payloads={"A": "p"}), [])
-    with pytest.raises(QueryError, match="several queries"):
+    with pytest.raises(QueryError, match="a list of queries"):
         StandingJoins(STOCKS, "select * from Stocks")
 
 

@@ -1,4 +1,4 @@
-"""Every index gives the answers of a loop over all semijoins, after any history of them."""
+"""Every index returns the answers of a loop over all semijoins, after any history of changes."""
 
 from collections.abc import Callable, Sequence
 from itertools import pairwise
@@ -49,7 +49,7 @@ def neighbours(keys: list, at: int, anchors: Sequence[Any]) -> bool:
     )
 
 
-# An index that leaves some panels to the plain one is not asked about them again.
+# Panels that an index leaves to the plain one are not tested again.
 CASES = [
     pytest.param(name, kind, shape, id=f"{name}-{kind.name}-{shape}")
     for name, make in INDEXES.items()

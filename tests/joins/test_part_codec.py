@@ -1,4 +1,4 @@
-"""States and events of joins as bytes: values keep their types, and bytes that nobody wrote are an error."""
+"""States and events of joins as bytes: values keep their types, and malformed bytes are an error."""
 
 import pickle
 from contextlib import suppress
@@ -126,10 +126,10 @@ R_LISTED = ("R", [4], [R_ROW])
     [
         (forged([R_LISTED, R_LISTED], []), "a table or a batch occurs twice"),
         (forged([R_LISTED], [(2, [4]), (2, [5])]), "a table or a batch occurs twice"),
-        (forged([("R", [4, 4], [R_ROW, R_ROW])], []), "rows of 'R' do not have a number each"),
-        (forged([("R", [4, 5], [R_ROW])], []), "rows of 'R' do not have a number each"),
-        (forged([("R", [4], [R_ROW, R_ROW])], []), "rows of 'R' do not have a number each"),
-        (forged([("R", [], [])], []), "rows of 'R' do not have a number each"),
+        (forged([("R", [4, 4], [R_ROW, R_ROW])], []), "rows of 'R' and their numbers do not match"),
+        (forged([("R", [4, 5], [R_ROW])], []), "rows of 'R' and their numbers do not match"),
+        (forged([("R", [4], [R_ROW, R_ROW])], []), "rows of 'R' and their numbers do not match"),
+        (forged([("R", [], [])], []), "rows of 'R' and their numbers do not match"),
         (forged([("T", [4], [(1,)])], []), "Invalid value 'T'"),
         (forged([("Q", [4], [(1,)])], []), "Invalid value 'Q'"),
         (forged([("R", [4], [(1, 2.5)])], []), "Expected `array` of length 3"),
@@ -154,7 +154,7 @@ def test_rows_of_another_join_value_are_refused_and_leave_nothing():
     parts = Parts(STANDING)
     ((_, event),) = parts.events(9, "insert", "R", {"k": 1, "a": 3, "t": None})
     other = CODEC.write_state({"R": {4: R_ROW}, "S": {5: (2, *S_ROW[1:])}}, {})
-    with pytest.raises(SnapshotError, match="rows of 'S' with another join value"):
+    with pytest.raises(SnapshotError, match="rows of 'S' whose join value differs"):
         parts.run(0, other, [event])
     state, (answer,) = parts.run(0, None, [event])
     assert answer.error is None and state is not None

@@ -1,4 +1,4 @@
-"""A server says the same with the stabbing-set index as with the plain one, to whole batches that come and go."""
+"""A server sends the same messages with the stabbing-set index as with the plain one, also for batches."""
 
 from random import Random
 from typing import Any
@@ -89,7 +89,7 @@ def test_messages_with_other_skylines_are_for_the_same_subscriptions(scheme: str
         server.unsubscribe(7)
     for change in changes(40, 4):
         plain, stabbing = (told(server, server.apply([change])) for server in both)
-        # Messages that only one of them sends are for nobody.
+        # Messages that only one of them sends match no subscription.
         assert [one for one in plain if one] == [one for one in stabbing if one]
 
 

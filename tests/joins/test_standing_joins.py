@@ -1,4 +1,4 @@
-"""Subscriptions come and go: new ones begin with what the parts hold, old ones go on as if nothing had happened."""
+"""Changing subscriptions: new ones begin with the content of the parts, existing ones continue unchanged."""
 
 import pickle
 from collections import Counter
@@ -18,7 +18,7 @@ BOTH = select("Stocks", "Reviews")
 
 
 def run_versions(seed, scheme="ref-sj-clu+"):
-    """A history in three versions; the clients that are there at the end, and the rows that each should have."""
+    """A history in three versions; the clients at the end, and the rows that each should have."""
     random = Random(seed)
     world, changes, _ = history(random, 90, [], scheme)
     world.database.close()
@@ -93,7 +93,7 @@ def test_an_id_that_is_taken_is_refused():
     server = JoinServer(STOCKS)
     assert server.subscribe("select * from Stocks", id=7).id == 7
     assert server.subscribe("select * from Stocks").id == 8
-    with pytest.raises(QueryError, match="subscription 7 already"):
+    with pytest.raises(QueryError, match="subscription id 7 is already in use"):
         server.subscribe("select * from Stocks", id=7)
-    with pytest.raises(QueryError, match="subscription 6 already"):
+    with pytest.raises(QueryError, match="subscription id 7 is already in use"):
         server.subscribe_many(BOTH, {"per": ([1, 2], [2, 3])}, first=6)

@@ -1,4 +1,4 @@
-"""Standing joins on disk: what was saved comes back, and nothing that a snapshot says is believed."""
+"""Standing joins on disk: saved joins are restored, and snapshots are not trusted."""
 
 import copy
 import os
@@ -33,7 +33,7 @@ RANGES = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 3)), min_size=1, m
 
 @st.composite
 def descriptions(draw):
-    """Single subscriptions and batches, some of which have gone."""
+    """Single subscriptions and batches, some of them removed."""
     choose = lambda options: draw(st.sampled_from(options))  # noqa: E731
     names = st.sampled_from([None, "ada", "bøb", "", 7, -(1 << 70)])
     asked: dict[str | int | None, list[str | Selection]] = {}
@@ -53,7 +53,7 @@ def descriptions(draw):
 
 
 def facts_of(standing):
-    """All that a server takes from a description, so that two can be compared."""
+    """The data that a server takes from a description, to compare two descriptions."""
     subscriptions = standing.server().subscriptions
     return (
         describe(standing.schema), standing.scheme, standing.axes, standing.next_id, dict(standing.numbers),
@@ -87,7 +87,7 @@ def small():
 
 
 def rewritten(folder, change):
-    """A snapshot in order, but for what `change` does to its facts and arrays; its checksums are right."""
+    """A valid snapshot with facts and arrays modified by `change`; its checksums are right."""
     save_standing(small(), folder / "right")
     snapshot = open_snapshot(folder / "right", KIND)
     facts, arrays = copy.deepcopy(snapshot.facts), {name: array.copy() for name, array in snapshot.arrays.items()}
@@ -113,34 +113,34 @@ def put(place, *path_and_value):
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        pytest.param(put(0, "next_id", 5), "subscription 5, and the next one would be 5", id="an id too large"),
-        pytest.param(put(0, "next_id", "6"), "'next_id' in its manifest", id="text for a number"),
-        pytest.param(put(0, "schema", []), "'schema' in its manifest", id="no schema"),
-        pytest.param(put(0, "schema", "tables", [["A", [["k", None]]]]), "schema can't be read", id="no kind"),
-        pytest.param(put(0, "schema", "tables", [["A", [["k", "wide"]]]]), "no kind 'wide'", id="an unknown kind"),
-        pytest.param(put(0, "schema", "joins", ["A.b = C.d"]), "no table 'A'", id="a join of nothing"),
-        pytest.param(put(0, "axes", "x"), "'axes' in its manifest", id="axes"),
+        pytest.param(put(0, "next_id", 5), "subscription id 5 is not below the next id, 5", id="an id too large"),
+        pytest.param(put(0, "next_id", "6"), "'next_id' in the manifest", id="text for a number"),
+        pytest.param(put(0, "schema", []), "'schema' in the manifest", id="no schema"),
+        pytest.param(put(0, "schema", "tables", [["A", [["k", None]]]]), "the schema is malformed", id="no kind"),
+        pytest.param(put(0, "schema", "tables", [["A", [["k", "wide"]]]]), "unknown kind 'wide'", id="an unknown kind"),
+        pytest.param(put(0, "schema", "joins", ["A.b = C.d"]), "unknown table 'A'", id="a join of nothing"),
+        pytest.param(put(0, "axes", "x"), "'axes' in the manifest", id="axes"),
         pytest.param(put(0, "scheme", "ref-j"), "sends join results", id="a scheme that can't be cut"),
-        pytest.param(put(0, "forms", 0, 0, 9), "not numbered one by one", id="a form's number"),
-        pytest.param(put(0, "forms", 0, 1, "X"), "forms can't be read", id="a form's table"),
-        pytest.param(put(0, "forms", 1, 2, 7), "a form that its schema does not have", id="a form's edge"),
-        pytest.param(put(0, "forms", 1, 3, ["symbl"]), "a form that its schema does not have", id="a form's axis"),
-        pytest.param(put(0, "batches", 0, "columns", 0, 2, "whole"), "fewer ends", id="more ends than there are"),
-        pytest.param(put(0, "batches", 0, "size", 2), "belong to nobody", id="a batch too small"),
-        pytest.param(put(0, "batches", 0, "size", 1 << 60), "it has a subscription", id="a huge batch"),
-        pytest.param(put(0, "batches", 0, "columns", []), "without ranges", id="a batch without ranges"),
-        pytest.param(put(0, "batches", 0, "columns", 0, 1, "gone"), "fewer ends", id="ends of another kind"),
-        pytest.param(put(0, "batches", 0, "gone", 2), "fewer ends", id="more gone than there are"),
-        pytest.param(put(0, "batches", 0, 7), "where a table belongs", id="a batch that is none"),
-        pytest.param(put(1, "gone", np.array([9])), "gone and were not there", id="gone that was not there"),
+        pytest.param(put(0, "forms", 0, 0, 9), "not numbered from 1 without gaps", id="a form's number"),
+        pytest.param(put(0, "forms", 0, 1, "X"), "the forms are malformed", id="a form's table"),
+        pytest.param(put(0, "forms", 1, 2, 7), "a form does not fit the schema", id="a form's edge"),
+        pytest.param(put(0, "forms", 1, 3, ["symbl"]), "a form does not fit the schema", id="a form's axis"),
+        pytest.param(put(0, "batches", 0, "columns", 0, 2, "whole"), "more range ends", id="more ends than there are"),
+        pytest.param(put(0, "batches", 0, "size", 2), "belong to no batch", id="a batch too small"),
+        pytest.param(put(0, "batches", 0, "size", 1 << 60), "is not below the next id", id="a huge batch"),
+        pytest.param(put(0, "batches", 0, "columns", []), "a batch has no ranges", id="a batch without ranges"),
+        pytest.param(put(0, "batches", 0, "columns", 0, 1, "gone"), "need more range ends", id="ends of another kind"),
+        pytest.param(put(0, "batches", 0, "gone", 2), "need more range ends", id="more gone than there are"),
+        pytest.param(put(0, "batches", 0, 7), "where a table is expected", id="a batch that is none"),
+        pytest.param(put(1, "gone", np.array([9])), "is not part of its batch", id="gone that was not there"),
         pytest.param(put(1, "gone", np.array([4.0])), "the array 'gone'", id="an array of another kind"),
-        pytest.param(put(1, "ids", np.array([2, 1])), "not ascending", id="ids in disorder"),
+        pytest.param(put(1, "ids", np.array([2, 1])), "do not ascend", id="ids in disorder"),
         pytest.param(put(1, "ids", np.array([[1, 2]])), "the array 'ids'", id="an array of two dimensions"),
-        pytest.param(put(1, "ids", np.array([1])), "of a kind that there is not", id="fewer ids"),
-        pytest.param(put(1, "queries_kinds", 0, 9), "queries of a kind", id="a query of no kind"),
-        pytest.param(put(1, "queries_offsets", 1, 1 << 40), "outside their bytes", id="an offset beyond the bytes"),
-        pytest.param(put(1, "queries_offsets", 1, -1), "outside their bytes", id="an offset before the bytes"),
-        pytest.param(put(1, "subscribers_offsets", np.zeros(9, np.int64)), "2 byte strings", id="too many offsets"),
+        pytest.param(put(1, "ids", np.array([1])), "unknown kind among the subscribers", id="fewer ids"),
+        pytest.param(put(1, "queries_kinds", 0, 9), "unknown kind among the queries", id="a query of no kind"),
+        pytest.param(put(1, "queries_offsets", 1, 1 << 40), "lie outside", id="an offset beyond the bytes"),
+        pytest.param(put(1, "queries_offsets", 1, -1), "lie outside", id="an offset before the bytes"),
+        pytest.param(put(1, "subscribers_offsets", np.zeros(9, np.int64)), "not 2 pieces", id="too many offsets"),
         pytest.param(lambda _, arrays: arrays.pop("real"), "the array 'real' is missing", id="an array is missing"),
     ],
 )  # fmt: skip
@@ -160,7 +160,7 @@ def test_a_snapshot_that_says_what_can_not_be_is_refused(tmp_path, change, reaso
 )
 def test_what_only_an_entry_can_tell_is_said_when_it_is_looked_at(tmp_path, change):
     opened = open_standing(rewritten(tmp_path, change))
-    with pytest.raises(SnapshotError, match="subscription 1 can't be read from its snapshot: .*; publish"):
+    with pytest.raises(SnapshotError, match="cannot read subscription 1 from its snapshot: .*; publish"):
         opened.server()
 
 
@@ -215,7 +215,7 @@ def test_a_snapshot_with_a_pickle_is_told_to_be_published_again_and_not_read(tmp
 
 
 def test_a_subscriber_that_is_no_plain_value_is_refused_before_anything_is_written(tmp_path):
-    for name, reason in ((("a", 1), "text, whole numbers or None"), ("\ud800", "UTF-8")):
+    for name, reason in ((("a", 1), "a string, an int or None"), ("\ud800", "UTF-8")):
         with pytest.raises(QueryError, match=reason):
             save_standing(StandingJoins(STOCKS, {name: "select * from Stocks"}), tmp_path / "one")
     assert not (tmp_path / "one").exists()

@@ -1,4 +1,4 @@
-"""Batches: many subscriptions as arrays are what they would be one by one."""
+"""Batches: many subscriptions as arrays behave like single ones."""
 
 import tracemalloc
 from random import Random
@@ -40,7 +40,7 @@ def changes(count: int) -> list[tuple]:
 
 
 def described(messages: list[Message], index: str, scheme: str) -> list[dict[str, Any]]:
-    """Messages; but which anchors there are depends on what came when, and skylines on anchors."""
+    """Messages without skylines, which depend on anchors, and so on the order of changes."""
     history = index == "stabbing" and "-clu" in scheme
     return [{name: one for name, one in message.items() if not (history and name == SKYLINE)} for message in messages]
 
@@ -105,16 +105,16 @@ def test_keys_of_arrays_are_those_of_values() -> None:
     [
         (QUERY, {}, "at least one column"),
         (QUERY, {"a": ([], [])}, "at least one column|arrays of numbers"),
-        (QUERY, {"a": ([1], [2]), "c": ([1, 2], [3, 4])}, "as many on each"),
-        (QUERY, {"a": ([3], [2])}, "not below it"),
-        (QUERY, {"a": ([1], [2]), "R.a": ([2], [3])}, "the ranges of R.a are given twice"),
-        (QUERY, {"a": ([float("nan")], [2])}, "not below it"),
+        (QUERY, {"a": ([1], [2]), "c": ([1, 2], [3, 4])}, "equally many on each"),
+        (QUERY, {"a": ([3], [2])}, "low must be at most high"),
+        (QUERY, {"a": ([1], [2]), "R.a": ([2], [3])}, "ranges of R.a are given twice"),
+        (QUERY, {"a": ([float("nan")], [2])}, "low must be at most high"),
         (QUERY, {"a": (["x"], ["y"])}, "arrays of numbers"),
         (QUERY, {"a": 5}, "two arrays"),
         (QUERY, {"nope": ([1], [2])}, "no column 'nope'|has a column 'nope'"),
-        (QUERY, {"R.b": ([1], [2])}, "'R.b' joins"),
+        (QUERY, {"R.b": ([1], [2])}, "'R.b' is a join column"),
         (QUERY, {"c": ([0.2], [0.8])}, "no whole number"),
-        (select("R", where={"a": 5}), {"a": ([1], [2])}, "no ranges of its own"),
+        (select("R", where={"a": 5}), {"a": ([1], [2])}, "must not have ranges"),
     ],
 )
 def test_batches_that_can_not_be(query: Any, given: dict, reason: str) -> None:
@@ -127,7 +127,7 @@ def test_batches_that_can_not_be(query: Any, given: dict, reason: str) -> None:
 def test_batches_have_ranges_on_numbers() -> None:
     server = JoinServer(schema())
     server.insert("R", {"b": 1, "a": "text", "p": ""})
-    with pytest.raises(QueryError, match="'a' holds a string"):
+    with pytest.raises(QueryError, match="'a' is of kind string"):
         server.subscribe_many(QUERY, {"a": ([1], [2])})
 
 

@@ -1,7 +1,7 @@
 """A server with clients, run beside DuckDB: four tables in a cycle, one edge of two columns, all kinds of values.
 
 `World` makes the same changes to the server and to DuckDB, hands every message to every client over the wire, and
-checks after each event what must hold between events.
+checks the invariants after each event.
 """
 
 from collections import Counter
@@ -25,7 +25,7 @@ JOINS = ["R.k = S.k", "S.m = T.m", "T.m = U.m and T.n = U.n", "U.k = R.k"]
 DUCK_TYPES = {
     "int": "bigint", "float": "double", "string": "varchar", "date": "date", "timestamp": "timestamp", "bytes": "blob"
 }  # fmt: skip
-# How anything is drawn: one of several, by Hypothesis or by a random number.
+# Chooses one of several values, by Hypothesis or by a random number.
 Choose = Callable[[Sequence[Any]], Any]
 
 KEYS = (0, 1)
@@ -65,12 +65,12 @@ def draw_query(choose: Choose) -> str:
 
 
 def draw_condition(table: str, choose: Choose) -> str:
-    # Mostly the first: subscriptions are to have ranges on the same columns.
+    # Mostly the first: subscriptions should have ranges on the same columns.
     names = list(CONSTANTS[table])
     column = choose([names[0], names[0], *names])
     constants = CONSTANTS[table][column]
     if choose(range(3)):
-        # Ends the wrong way round, a range that holds nothing, now and then.
+        # Sometimes the ends are swapped: an empty range.
         low, high = sorted(
             [choose(range(len(constants))), choose(range(len(constants)))], reverse=not choose(range(12))
         )
@@ -79,7 +79,7 @@ def draw_condition(table: str, choose: Choose) -> str:
 
 
 class CheckedClient(Client):
-    """A client that notes when it is sent a row that it has."""
+    """A client that records when it receives a row that it already has."""
 
     def __init__(self, schema: Schema, subscription: Subscription) -> None:
         self.resent: list[Message] = []
@@ -136,12 +136,12 @@ class World:
         self.deliver(messages)
 
     def draw_change(self, choose: Choose) -> tuple[Any, ...]:
-        """A change of a table: a row more, or something of what is there."""
+        """A change of a table: a new row, or a change of an existing one."""
         table = choose(RING)
         rows = self.rows[table]
         verb = choose(["insert", "insert", "delete", "update", "update"]) if rows else "insert"
         if verb == "insert":
-            # Rows come again: tables are bags.
+            # Equal rows are inserted again: tables are bags.
             return ("insert", table, choose(rows) if rows and choose(range(5)) == 0 else draw_row(table, choose))
         row = choose(rows)
         if verb == "delete":

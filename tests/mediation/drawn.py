@@ -30,7 +30,7 @@ def drawn_tree(random: Random, depth: int = 4) -> SchemaTree:
 def drawn_operators(
     random: Random, tree: SchemaTree, count: int = 6, without: tuple[type[Operator], ...] = ()
 ) -> list[Operator]:
-    """Operators of all kinds; those that don't fit what is there already are left out."""
+    """Operators of all kinds; those that conflict with earlier ones are omitted."""
     made: list[Operator] = []
     for _ in range(count):
         operator = _drawn_operator(random, tree)

@@ -1,4 +1,4 @@
-"""Operators follow from what corresponds to what, and bring documents to where the global schema has them."""
+"""Operators follow from a correspondence, and transform documents into the global schema."""
 
 import re
 
@@ -136,23 +136,23 @@ def test_a_group_that_only_the_local_schema_has_is_left_empty() -> None:
     local, glob = read_tree("a\n  group\n    b #text\n    c"), read_tree("a\n  b #text\n  c")
     mapping = Mapping.derive("x", local, glob, {"a": "a", "a/group/b": "a/b", "a/group/c": "a/c"})
     assert mapping.operators == (Upgrade("a/group", frozenset({"b", "c"})),)
-    assert mapping.check() == ["'a/group' is nothing in the global schema; it stays as it is"]
+    assert mapping.check() == ["'a/group' has no counterpart in the global schema; it stays unchanged"]
 
 
 def test_what_no_operator_explains_is_told_and_left_alone() -> None:
     local, glob = read_tree("a\n  b\n    c @k"), read_tree("a\n  b\n  d\n    e\n      c @k")
     mapping = Mapping.derive("x", local, glob, {"a": "a", "a/b": "a/b", "a/b/c": "a/d/e/c", "a/b/c/@k": "a/d/e/c/@k"})
     assert mapping.operators == ()
-    assert mapping.check() == ["'a/b/c': no operator brings it from 'a/b' to 'a/d/e/c'"]
+    assert mapping.check() == ["'a/b/c': no operator moves it from its parent's counterpart ('a/b') to 'a/d/e/c'"]
 
 
 @pytest.mark.parametrize(
     ("correspondence", "reason"),
     [
-        ({"a/z": "a"}, "in the local schema: the schema has no element 'a/z'; there is a/b"),
+        ({"a/z": "a"}, "in the local schema: the schema has no element 'a/z'; did you mean a/b?"),
         ({"a": "z"}, "in the global schema: the schema has no element 'z'; its root is 'a'"),
-        ({"a": "a", "a/b": "a"}, "'a/b' and 'a' can't both be 'a': a correspondence is one to one"),
-        ({"a/b": "a/@k"}, "'a/b' can't be 'a/@k': no operator makes an attribute of an element"),
+        ({"a": "a", "a/b": "a"}, "'a/b' and 'a' cannot both correspond to 'a'; give one of them"),
+        ({"a/b": "a/@k"}, "'a/b' cannot correspond to 'a/@k': no operator turns an element into an attribute"),
         ({"a/@l": "a"}, "in the local schema: 'a' has no attribute 'l'; it has k"),
     ],
 )
@@ -176,14 +176,14 @@ def test_a_mapping_is_a_file_that_people_can_edit(tmp_path) -> None:
     [
         ("name = ", "not TOML"),
         ("name = 'x'", "'schema' is missing"),
-        ("name = 3\nschema = 'a'", "name: must be a text, not 3"),
+        ("name = 3\nschema = 'a'", "name: must be a string, got 3"),
         ("nom = 'x'", "unknown key 'nom'"),
-        ("name = 'x'\nschema = ''", "schema: there is no element"),
+        ("name = 'x'\nschema = ''", "schema: expected at least one element"),
         ("name = 'x'\nschema = 'a b'", "schema, line 1: 'b' is neither @attribute nor #text"),
-        ('name = "x"\nschema = """\na\nb"""', "schema, line 2: 'b' is indented as no line above it allows"),
+        ('name = "x"\nschema = """\na\nb"""', "schema, line 2: unexpected indentation of 'b'"),
         ("name = 'x'\nschema = 'a'\noperators = [3]", "operator 1: must be a table"),
         ("name = 'x'\nschema = 'a'\n[[operators]]\noperator = 'upgrade'", "operator 1: upgrade: 'node' is missing"),
-        ("name = 'x'\nschema = 'a'\n[correspondence]\na = 3", "correspondence.a: must be a text, not 3"),
+        ("name = 'x'\nschema = 'a'\n[correspondence]\na = 3", "correspondence.a: must be a string, got 3"),
     ],
 )
 def test_what_is_wrong_in_a_file_is_named(tmp_path, text: str, reason: str) -> None:
@@ -204,8 +204,8 @@ def test_attributes_may_change_names_with_one_another_but_not_take_that_of_one_t
     mapping = Mapping.derive("x", local, read_tree("r\n  a @code @kind"), taken)
     assert mapping.operators == ()
     assert mapping.unexplained == {
-        "r/a/@code": "'r/a' has an attribute 'kind' that stays",
-        "r/a/@id": "'r/a' has an attribute 'code' that stays",
+        "r/a/@code": "'r/a' already has an attribute 'kind'",
+        "r/a/@id": "'r/a' already has an attribute 'code'",
     }
 
 
@@ -219,5 +219,5 @@ def test_a_file_has_namespaces_as_they_are(address: str) -> None:
 
 def test_a_schema_too_large_for_a_table_of_its_names_is_refused() -> None:
     tree = read_tree("r\n" + "\n".join(f"  a{number}" for number in range(8200)))
-    with pytest.raises(LimitError, match="the schema of 'x' has 8,201 elements of 8,201 names; a mapping may have"):
+    with pytest.raises(LimitError, match="the schema of 'x' has 8,201 elements and 8,201 names; a mapping may have"):
         Mapping("x", tree, ())

@@ -1,4 +1,4 @@
-"""Rewriting element arrays gives what the operators mean."""
+"""Rewriting element arrays agrees with the reference semantics of the operators."""
 
 from random import Random
 

@@ -1,4 +1,4 @@
-"""Documents of publishers' own schemas meet subscriptions to the global one; the original is what is delivered."""
+"""Documents of local schemas match subscriptions to the global one; the original is delivered."""
 
 from pathlib import Path
 from random import Random
@@ -52,7 +52,7 @@ def test_documents_are_matched_in_the_global_schema(mediator: Mediator, rewritin
 
 def test_a_publisher_that_comes_later_needs_no_new_matcher(mediator: Mediator) -> None:
     matcher = mediator.compile(subscriptions(["//dept/head"]))
-    with pytest.raises(MappingError, match="no schema 'v' is registered; there is u"):
+    with pytest.raises(MappingError, match="schema 'v' is not registered; registered: u"):
         matcher.match("<a/>", schema="v")
     local = read_tree("school\n  dept\n    boss #text")
     same = {"school": "university", "school/dept": "university/dept", "school/dept/boss": "university/dept/head"}
@@ -78,7 +78,7 @@ def test_pairs_that_are_none_are_named(mediator: Mediator) -> None:
 
 def test_documents_without_a_schema_are_not_left_out(mediator: Mediator) -> None:
     matcher = mediator.compile(pathcast.Subscriptions())
-    with pytest.raises(ValueError, match="there are 1 schemas, and more documents"):
+    with pytest.raises(ValueError, match="got 1 schemas for more documents"):
         list(matcher.match_many([DOCUMENT, DOCUMENT], ["cmu"]))
     mediator.add(Mapping("", LOCAL, ()))
     assert len(list(matcher.match_many([DOCUMENT, DOCUMENT], ""))) == 2
@@ -138,10 +138,10 @@ def test_a_mediator_is_saved_and_opened(mediator: Mediator, tmp_path: Path) -> N
     assert there.mapping("u", 1) == mediator.mapping("u", 1)
     assert there.mapping("u").version == 2
     assert there.mapping("a/b c") == mediator.mapping("a/b c")
-    with pytest.raises(MappingError, match="there is no mediator"):
+    with pytest.raises(MappingError, match="cannot read a mediator"):
         Mediator.open(tmp_path / "nowhere")
     (tmp_path / "file").touch()
-    with pytest.raises(MappingError, match="file: can't be written: File exists"):
+    with pytest.raises(MappingError, match="cannot write .*file: File exists"):
         there.save(tmp_path / "file")
 
 

@@ -1,4 +1,4 @@
-"""Where only plain paths are asked for, documents are answered from the nodes that they have."""
+"""For plain paths, matches follow from the set of schema nodes of a document."""
 
 from random import Random
 

@@ -1,4 +1,4 @@
-"""Subscriptions rewritten for a schema find in its documents what they would find in the rewritten ones."""
+"""Subscriptions rewritten for a schema match its documents as the originals match the rewritten documents."""
 
 from random import Random
 

@@ -1,4 +1,4 @@
-"""Rewriting inside the engine: what an exchange repeats is walked once, and answers are those of the rewriting."""
+"""Rewriting inside the engine: a repeated subtree is walked once, and matches are those of the rewritten document."""
 
 from random import Random
 
@@ -145,5 +145,5 @@ def test_documents_that_would_become_too_large_or_very_deep() -> None:
 
 def test_another_engine_is_refused() -> None:
     mediator = Mediator(AUTHORS)
-    with pytest.raises(ValueError, match="engine='automaton': rewriting inside the engine is done by 'xtrie' alone"):
+    with pytest.raises(ValueError, match="engine='automaton': only 'xtrie' can rewrite inside the engine"):
         mediator.compile(pathcast.Subscriptions(), "engine", engine="automaton")

@@ -1,4 +1,4 @@
-"""One schema for many: it has what each has, and never loses what it had."""
+"""Schema integration: the global schema covers each local one, and never loses nodes."""
 
 import pytest
 
@@ -27,7 +27,7 @@ def test_what_only_one_has_is_optional() -> None:
 
 def test_schemas_that_say_the_same_integrate_to_the_first() -> None:
     assert integrate([STAFF, STAFF]) == STAFF
-    with pytest.raises(MappingError, match="no schema to integrate"):
+    with pytest.raises(MappingError, match="at least one schema"):
         integrate([])
 
 
@@ -35,14 +35,16 @@ def test_what_is_left_over_in_two_small_schemas_is_not_one_thing() -> None:
     books, prices = read_tree("book\n  title #text\n  author #text"), read_tree("book\n  title #text\n  price #text")
     tree, doubts = integrate_with_doubts([books, prices])
     assert str(tree).splitlines() == ["book", "  title #text", "  author? #text", "  price? #text"]
-    assert [str(doubt) for doubt in doubts] == ["'book/price' has a place of its own; it could be 'book/author'"]
+    assert [str(doubt) for doubt in doubts] == ["'book/price' was kept separate, but may be the same as 'book/author'"]
 
 
 def test_enough_that_stands_around_it_bears_a_pair_out() -> None:
     ours, theirs = (read_tree(f"course\n  title #text\n  {name} #text\n  room #text") for name in ("tutor", "host"))
     tree, doubts = integrate_with_doubts([ours, theirs])
     assert tree == ours
-    assert [str(doubt) for doubt in doubts] == ["'course/host' was taken for 'course/tutor', whose name is not alike"]
+    assert [str(doubt) for doubt in doubts] == [
+        "'course/host' was matched with 'course/tutor', though their names differ"
+    ]
 
 
 def test_what_is_not_borne_out_keeps_its_children() -> None:

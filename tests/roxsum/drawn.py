@@ -1,4 +1,4 @@
-"""Documents for this room's tests: any that can be read, however they are spelt; and a plain model of a summary."""
+"""Documents for these tests: any readable ones, in any spelling; and a plain model of a summary."""
 
 from collections import defaultdict
 from random import Random

@@ -1,4 +1,4 @@
-"""The broker: what comes in from anywhere leaves in one message per target, within the limits of a batch."""
+"""The broker: all input leaves in one message per target, within the limits of a batch."""
 
 from pathlib import Path
 from typing import Any
@@ -107,7 +107,7 @@ def test_what_can_not_be_read_is_refused_alone(tmp_path: Path) -> None:
     assert all(isinstance(error, DocumentError) for error in received.errors.values())
     assert delivered(one.flush()) == {"east": [b"<a/>"], "west": [b"<b/>"]}
     assert one.statistics()["refused"] == 3
-    with pytest.raises(TypeError, match="several documents"):
+    with pytest.raises(TypeError, match="a list of documents"):
         one.receive(b"<a/>")  # type: ignore[arg-type]
 
 
@@ -138,5 +138,5 @@ def test_profiles_come_and_go() -> None:
         one.unsubscribe(profile)
     with pytest.raises(PatternError):
         one.subscribe("east", "/a[")
-    with pytest.raises(LimitError, match="a limit is a number above 0"):
+    with pytest.raises(LimitError, match="a limit must be a number above 0"):
         BatchLimits(documents=0)

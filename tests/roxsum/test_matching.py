@@ -1,4 +1,4 @@
-"""Matching on the summary gives what matching each document alone gives."""
+"""Matching on the summary returns the matches of each document alone."""
 
 from collections import defaultdict
 from operator import attrgetter
@@ -90,7 +90,7 @@ def test_a_batch_meets_the_subscriptions_of_one_moment_whatever_changes_while_it
     subscriptions.remove(first)
     subscriptions.remove(second)
     subscriptions.add_many(["//a", "//c[not(d)]", *(f"//a/n{number}" for number in range(5_000))])
-    for id in range(5, 5_005):  # so many that the table of patterns is laid out anew
+    for id in range(5, 5_005):  # enough patterns to rebuild the table
         subscriptions.remove(id)
     matcher.match("<a/>")
     assert matcher.engine.table is not filtering.view.table

@@ -1,4 +1,4 @@
-"""The message: decoding what was encoded is the same batch, and anything else is refused."""
+"""The message: decoding an encoded batch restores it, and other bytes are rejected."""
 
 import struct
 from collections.abc import Callable
@@ -75,7 +75,7 @@ def test_values_of_every_kind_of_column_come_back() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("followers", [2, 256, 257, 65_536, 65_537])
 def test_ranks_of_one_two_and_four_bytes_come_back(followers: int) -> None:
-    """A token with so many different ones after it: white space tells them apart."""
+    """A token with this many different successors, which differ in white space."""
     blank = {48: 32, 49: 10}
     documents = [f"<a>{f'{number:017b}'.translate(blank)}<b/></a>".encode() for number in range(followers)]
     batch = RoXSum.build(documents)
@@ -108,7 +108,7 @@ def test_a_message_does_not_depend_on_what_else_the_batch_has_seen() -> None:
     assert len(part.encode()) <= len(alone.encode()) + 8
 
 
-# Refusals.
+# Rejected messages.
 
 
 def refused(data: bytes, **settings: Any) -> str:
@@ -118,7 +118,7 @@ def refused(data: bytes, **settings: Any) -> str:
 
 
 def with_counts(data: bytes, **changes: int) -> bytes:
-    """A message that claims other counts, with a checksum that fits."""
+    """A message with other counts and a valid checksum."""
     counts = dict(zip(wire.Counts.__slots__, _counts(data), strict=True)) | changes
     return sealed(data[:8] + struct.pack(f"<{len(counts)}Q", *counts.values()) + data[wire.HEADER - wire.CHECKSUM :])
 
@@ -128,13 +128,13 @@ def _counts(data: bytes) -> tuple[int, ...]:
 
 
 def sealed(data: bytes) -> bytes:
-    """A message whose checksum fits, whatever it holds."""
+    """A message with a valid checksum, whatever its content."""
     head, body = data[: wire.HEADER - wire.CHECKSUM], data[wire.HEADER :]
     return head + wire._checksum(head, body) + body
 
 
 def repacked(data: bytes, change: Callable[[bytearray], object]) -> bytes:
-    """A message whose blocks were changed before they were packed, with sizes and a checksum that fit."""
+    """A message whose blocks were changed before compression, with valid sizes and checksum."""
     counts, blocks = wire.unpack(memoryview(data), MessageLimits())
     changed = bytearray(blocks)
     change(changed)
@@ -145,29 +145,29 @@ def repacked(data: bytes, change: Callable[[bytearray], object]) -> bytes:
 
 def test_errors_say_what_is_wrong() -> None:
     data = RoXSum.build(["<a>x</a>"]).encode()
-    assert "cut off" in refused(data[:20])
+    assert "truncated" in refused(data[:20])
     assert "checksum" in refused(data[:-1])
-    assert "no RoXSum message" in refused(b"<xml/>" * 100)
+    assert "not a RoXSum message" in refused(b"<xml/>" * 100)
     assert "version 9" in refused(sealed(data[:4] + b"\x09\x00" + data[6:]))
     assert "at most 1 allowed (raise it with MessageLimits(bytes=…))" in refused(data, limits=MessageLimits(bytes=1))
-    assert "more than it can have" in refused(with_counts(data, tokens=10**6))
+    assert "more than is possible" in refused(with_counts(data, tokens=10**6))
     two = RoXSum.build(["<a/>", "<b/>"]).encode()
     assert "MessageLimits(documents=…)" in refused(two, limits=MessageLimits(documents=1))
 
 
 def test_a_document_beyond_the_receivers_limits_is_refused_with_its_message() -> None:
     data = RoXSum.build(["<a><b><c/></b></a>"]).encode()
-    assert "can't be read" in refused(data, document_limits=Limits(depth=2))
+    assert "cannot read document" in refused(data, document_limits=Limits(depth=2))
 
 
 def test_a_message_can_not_claim_a_summary_that_its_documents_do_not_have() -> None:
-    """The bytes of a token say one thing, the sender's tables another: a receiver believes the bytes."""
+    """The bytes of a token contradict the sender's tables: a receiver uses the bytes."""
     batch = RoXSum.build(["<a><b/></a>"])
     honest = batch.encode()
     forged = repacked(honest, lambda blocks: blocks.__setitem__(slice(None), blocks.replace(b"<b/>", b"<c/>")))
     assert RoXSum.decode(forged).summary() == {("a",): [], ("a", "c"): [0]}
     broken = repacked(honest, lambda blocks: blocks.__setitem__(slice(None), blocks.replace(b"<b/>", b"<b >")))
-    assert "can't be read" in refused(broken)
+    assert "cannot read document" in refused(broken)
 
 
 @pytest.mark.slow
@@ -187,7 +187,7 @@ def test_a_message_with_documents_in_any_encoding_is_read_or_refused() -> None:
         try:
             outcomes.add(RoXSum.decode(repacked(data, change)).summary().keys() == batch.summary().keys())
         except MessageError as error:
-            outcomes.add("can't be read" in error.reason)
+            outcomes.add("cannot read document" in error.reason)
     assert outcomes == {True}
 
 
@@ -196,7 +196,7 @@ def rounds(request: pytest.FixtureRequest, few: int) -> int:
 
 
 def fuzzed(data: bytes, *, trusted: bool) -> None:
-    """A changed message is refused, or (where the change does not matter) gives a batch that holds together."""
+    """A changed message is rejected, or (where the change does not matter) yields a consistent batch."""
     try:
         batch = RoXSum.decode(data, limits=MessageLimits(bytes=1 << 22), trusted=trusted)
     except MessageError:
@@ -268,7 +268,7 @@ def test_a_forged_message_is_refused_or_holds_together(
 
 @pytest.mark.slow
 def test_a_hostile_message_is_refused_in_little_memory() -> None:
-    """A short message that unpacks to a lot, and one that claims a lot, against limits of 16 MB."""
+    """A short message with large content, and one with large counts, against limits of 16 MB."""
     found = measured(
         """
 import zstandard
@@ -310,7 +310,7 @@ def test_documents_with_entities_travel_raw_and_need_a_receiver_that_expands_the
         again = RoXSum.decode(data, entities="expand", trusted=trusted)
         assert same(again, batch)
         assert {t: list(d) for t, d in again.route({"t": ["/a[b = 'x']"]}).items()} == {"t": [0]}
-        assert "can't be read" in refused(data, trusted=trusted)
+        assert "cannot read document" in refused(data, trusted=trusted)
 
 
 @pytest.mark.parametrize("trusted", [False, True])

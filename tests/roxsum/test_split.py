@@ -1,4 +1,4 @@
-"""Splitting, merging and joining batches: on the structure itself, and nothing is lost, added or mixed up."""
+"""Splitting, merging and joining batches on the structure itself: no document is lost, added or mixed up."""
 
 import pytest
 from hypothesis import given
@@ -100,7 +100,7 @@ def test_batches_of_different_origin_are_joined_under_new_ids(one: list[bytes | 
 
 def test_one_id_for_two_documents_is_refused() -> None:
     one, two = RoXSum.build(["<a/>"]), RoXSum.build(["<b/>"])
-    with pytest.raises(ValueError, match="two different documents have the id 0; join such batches with extend"):
+    with pytest.raises(ValueError, match="two different documents have the id 0; combine such batches with extend"):
         RoXSum.merge([one, two])
     assert RoXSum.merge([one, RoXSum.build(["<a/>"])]).documents() == [b"<a/>"]
     assert len(RoXSum.merge([])) == 0
@@ -124,7 +124,7 @@ def test_profiles_come_and_go() -> None:
     table.add("east", "/*[not(a)]")
     assert {target: list(ids) for target, ids in batch.route(table).items()} == {"east": [0, 1], "west": []}
     assert list(table) == ["east", "west"] and len(table) == 2 and "west" in table
-    with pytest.raises(TypeError, match="several expressions"):
+    with pytest.raises(TypeError, match="a list of expressions"):
         batch.split({"east": "/a"})
     with pytest.raises(pathcast.PatternError):
         table.add("east", "/a[")

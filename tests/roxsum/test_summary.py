@@ -1,4 +1,4 @@
-"""The summary: one node per label path, extents on the leaves of each document, and the documents as they came."""
+"""The summary: one node per label path, extents on the leaves of each document, and the documents unchanged."""
 
 import pytest
 from hypothesis import given
@@ -80,7 +80,7 @@ def test_what_is_removed_leaves_no_trace_and_its_id_is_not_given_again(
 ) -> None:
     batch = RoXSum.build(given_documents)
     if data.draw(st.booleans()):
-        batch.summary()  # extents that are there are kept up to date, others are worked out
+        batch.summary()  # existing extents are updated, others are computed
     gone = data.draw(st.sets(st.sampled_from(range(len(given_documents))))) if given_documents else set()
     for number in gone:
         batch.remove(number)
@@ -157,7 +157,7 @@ def test_many_label_paths_and_tokens_make_tables_grow(document: bytes | str) -> 
 
 
 def test_one_document_is_not_taken_for_several_and_targets_are_a_mapping() -> None:
-    with pytest.raises(TypeError, match="build takes several documents"):
+    with pytest.raises(TypeError, match="build takes a list of documents"):
         RoXSum.build("<a/>")
-    with pytest.raises(TypeError, match="targets are a mapping"):
+    with pytest.raises(TypeError, match="targets must be a mapping"):
         RoXSum.build(["<a/>"]).split(["//a"])  # type: ignore[arg-type]

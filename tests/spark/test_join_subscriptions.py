@@ -63,8 +63,8 @@ def test_events_of_a_key_are_one_row():
         ((None, "A", "insert", '{"k": 1}', None), "has no number"),
         ((1, "A", "insert", "{", None), "'row' is not JSON"),
         ((1, "A", "insert", "[1]", None), "not an object"),
-        ((1, "A", "insert", '{"k": "x"}', None), "A.k: an int belongs there"),
-        ((1, None, "insert", "{}", None), "no table ''"),
+        ((1, "A", "insert", '{"k": "x"}', None), "A.k: expected an int"),
+        ((1, None, "insert", "{}", None), "unknown table ''"),
     ],
 )
 def test_a_change_that_cannot_be_made_is_a_row_with_its_reason(change, reason):

@@ -3,15 +3,15 @@
     bytes ──first bytes──▶ UTF-8, UTF-16, UTF-32 or EBCDIC ──declaration──▶ codec ──decode, encode──▶ UTF-8
 
 The first bytes show the family, as in appendix F of XML 1.0; then the XML declaration can be read, and it names the
-encoding. All other code sees the UTF-8 form only, so the XML parser never looks up an encoding by a name that a
-stranger wrote. Python decodes; an encoding is supported if `_CODECS` lists it. The list leaves out, on purpose:
+encoding. All other code sees only the UTF-8 form, so the XML parser never looks up an encoding by an untrusted name.
+Python decodes; an encoding is supported if `_CODECS` lists it. The list deliberately omits:
 
 - UTF-7: it can spell `<` as `+ADw-`, so that markup looks like text to every reader that does not know UTF-7;
 - `idna`, `punycode`, `unicode_escape`, `raw_unicode_escape`, `charmap`, `undefined`: not encodings of documents;
-- `mbcs`, `oem`: they mean something else on each machine;
+- `mbcs`, `oem`: their meaning depends on the machine;
 - codecs that other packages register, and codecs from bytes to bytes (`zlib`, `base64`): not text, or not known.
 
-Invariant: the result is the same text as the original, and its declaration is the one that was read.
+Invariant: the result has the same text as the original, and its declaration is the one that was read.
 Cost: nothing for UTF-8; otherwise one decoding and one encoding, up to 7 bytes per byte of document meanwhile.
 """
 
@@ -26,7 +26,7 @@ from .document_limits import Limits
 
 UTF_8 = "utf-8"
 _BOM = b"\xef\xbb\xbf"
-# A table by family: one codec per line would be a list of ninety.
+# Formatted as a table by family: one codec per line would take ninety lines.
 _CODECS = frozenset({
     "ascii", "latin_1", "utf_8", "utf_16", "utf_16_be", "utf_16_le", "utf_32", "utf_32_be", "utf_32_le",
     "iso8859_1", "iso8859_2", "iso8859_3", "iso8859_4", "iso8859_5", "iso8859_6", "iso8859_7", "iso8859_8",
@@ -86,7 +86,7 @@ def as_utf8(data: bytes, limits: Limits, encoding: str | None = None) -> tuple[b
     found = _DECLARATION.match(form)
     if found is None:
         if detected == _EBCDIC:
-            raise _refused("the document is in EBCDIC and does not declare which; add encoding='…' to its declaration")
+            raise _refused("the document is in EBCDIC but declares no encoding; add encoding='…' to its declaration")
         return form, detected, None
     name = found[1].decode("ascii")
     codec = codec_of(name)
@@ -95,14 +95,14 @@ def as_utf8(data: bytes, limits: Limits, encoding: str | None = None) -> tuple[b
     if codec == detected or detected[:-3] == codec:  # UTF-16 and UTF-32 are declared with or without the byte order
         return form, detected, name
     if data.startswith(_BOM):
-        raise _refused(f"the byte order mark says UTF-8, the declaration says '{name}'")
+        raise _refused(f"the byte order mark means UTF-8, but the declaration names '{name}'")
     if detected not in (UTF_8, _EBCDIC) or data[: len(found[0])].decode(codec, "replace").encode() != found[0]:
-        raise _refused(f"the declaration says '{name}', but the bytes are in {detected}")
+        raise _refused(f"the declaration names '{name}', but the bytes are in {detected}")
     return _converted(data, codec, limits), codec, name
 
 
 def _detected(data: bytes) -> str:
-    """The encoding, or one that is alike in the declaration, by the first bytes."""
+    """The encoding by the first bytes, or one that encodes the declaration in the same way."""
     head = data[:4]
     if head == b"\x00\x00\xfe\xff" or (head[:3] == b"\0\0\0" and head[3:] not in (b"", b"\0")):
         return "utf-32-be"

@@ -18,7 +18,7 @@ start`. `position` is where an element's start tag begins, in bytes from the doc
 UTF-8 has its codec in `encodings`, all its values in the arena, and positions that count in its UTF-8 form.
 
 Invariant: a document that could not be read has no elements and an entry in `errors`; the others are unaffected.
-Cost: some 60 bytes an element, besides the documents' own bytes.
+Cost: some 60 bytes per element, besides the documents' own bytes.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -37,7 +37,7 @@ Bytes = UInt8s
 
 
 class BatchMaxima(NamedTuple):
-    """The most that any document of a batch has, of each kind: what buffers must hold."""
+    """The maximum of each count over the documents of a batch: the sizes that buffers need."""
 
     elements: int
     attributes: int
@@ -47,7 +47,7 @@ class BatchMaxima(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DocumentBatch:
-    """Documents as arrays; see the module's text for what the arrays mean."""
+    """Documents as arrays; the module docstring explains the arrays."""
 
     data: Bytes
     data_offsets: Int64s
@@ -88,7 +88,7 @@ class DocumentBatch:
 
     @property
     def elements(self) -> Elements:
-        """The elements as kernels take them."""
+        """The elements as arguments of kernels."""
         if self._elements is None:
             elements = Elements(self.offsets, self.name, self.parent, self.depth, self.end)
             object.__setattr__(self, "_elements", elements)
@@ -97,7 +97,7 @@ class DocumentBatch:
 
     @property
     def values(self) -> Values:
-        """Attributes and text nodes as kernels take them."""
+        """Attributes and text nodes as arguments of kernels."""
         if self._values is None:
             attributes = Attributes(
                 self.attribute_begin, self.attribute_name, self.attribute_start, self.attribute_length
@@ -109,7 +109,7 @@ class DocumentBatch:
         return self._values
 
     def largest(self) -> BatchMaxima:
-        """How much there is at most of one document."""
+        """The maxima over all documents."""
         if len(self) == 1:  # the same without arrays, which would take as long as matching a short document
             (begin, end), (data, data_end) = self.offsets.tolist(), self.data_offsets.tolist()
             if begin == end:
@@ -129,15 +129,15 @@ class DocumentBatch:
 
     @property
     def name_count(self) -> int:
-        """How many name ids may occur: all below this."""
+        """The number of name ids: all ids are below this."""
         return self.known_count + len(self.own_names)
 
     def name_of(self, number: int) -> str:
-        """The name that `number` stands for in this batch."""
+        """The name with this number in this batch."""
         return self.known[number] if number < self.known_count else self.own_names[number - self.known_count]
 
     def translation(self, names: Names, *, add: bool = False) -> Int32s:
-        """For each name id of this batch its id in `names`; -1 where `names` lacks it (or it is added)."""
+        """For each name id of this batch, its id in `names`; -1 where `names` lacks it (or it is added)."""
         if names is self.known:
             table = np.arange(self.name_count, dtype=np.int32)
             if not add and len(names) == self.known_count:  # then the batch's own names are still unknown
@@ -202,7 +202,7 @@ class Document:
 
     @property
     def data(self) -> bytes:
-        """The original bytes, exactly as they came."""
+        """The original bytes, unchanged."""
         begin, end = self.batch.data_offsets[self.index : self.index + 2]
         return self.batch.data[begin:end].tobytes()
 

@@ -3,7 +3,7 @@
 A name that ends in `.gz` means gzip. Limits apply to the decompressed bytes: decompression stops one byte after the
 limit, so a small file cannot fill the memory.
 
-Invariant: `content_bound` is never less than the size of what `read_file` returns, unless the file grows meanwhile.
+Invariant: `content_bound` is at least the size of the result of `read_file`, unless the file grows meanwhile.
 Cost: a folder is listed once; none of its files is opened.
 """
 
@@ -21,18 +21,18 @@ _DEFLATE_RATIO = 1032  # no stream of deflate expands further
 
 
 def is_compressed(path: str | os.PathLike[str]) -> bool:
-    """Whether the name says that the file is compressed."""
+    """Whether the file is compressed, judged by its name."""
     return os.fsdecode(path).lower().endswith(_COMPRESSED)
 
 
 def read_file(path: str | os.PathLike[str], most: int) -> bytes:
-    """The first `most` bytes of a file, decompressed; `OSError`, `EOFError` or `zlib.error` when it can't be read."""
+    """The first `most` bytes of a file, decompressed; `OSError`, `EOFError` or `zlib.error` when it cannot be read."""
     with gzip.open(path, "rb") if is_compressed(path) else open(path, "rb") as file:
         return file.read(most)
 
 
 def content_bound(path: str | os.PathLike[str], most: int) -> int:
-    """A bound on the size of what `read_file` returns; 0 for whatever can't be read."""
+    """A bound on the size of the result of `read_file`; 0 for a file that cannot be read."""
     try:
         size = Path(os.fsdecode(path)).stat().st_size
     except (OSError, ValueError, TypeError):
@@ -42,7 +42,7 @@ def content_bound(path: str | os.PathLike[str], most: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """What a folder and its subfolders hold.
+    """The content of a folder and its subfolders.
 
     documents: the files that end in `ENDINGS`, sorted. others: how many files have which other ending. unreadable: why
     subfolders could not be listed. Hidden files and folders (`.name`) count as `others["hidden"]` only.

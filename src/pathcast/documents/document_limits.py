@@ -1,7 +1,7 @@
-"""Limits: how much of anything a document from outside may bring before it is refused.
+"""Limits: bounds on the size and complexity of an untrusted document.
 
-Each limit bounds memory or time that a sender could otherwise make a receiver spend. Documents beyond one are refused
-with a `LimitError` that names it and says how to raise it.
+Each limit bounds memory or time that a sender could otherwise make a receiver spend. A document beyond a limit is
+rejected with a `LimitError` that names the limit and how to raise it.
 """
 
 from dataclasses import dataclass, fields
@@ -14,45 +14,44 @@ from pathcast.toml_files import NUMBER, key
 class Limits:
     """Bounds on one document.
 
-    depth: elements nested in one another. size: bytes, of the document and of its UTF-8 form. attributes: on one
-    element. names: different names of elements and attributes, and different prefixes of namespaces; schemas have
-    hundreds of them, the largest in use (financial reports in XBRL) some 20,000. name_length: characters of a name, and
-    of a namespace, which may always have 16,384. amplification: bytes of text that `entities="expand"` may make out of
-    one byte of document. work: look-ups in the subscriptions' paths that matching a document may take when its label
-    paths are too many to be remembered.
+    depth: of nested elements. size: bytes, of the document and of its UTF-8 form. attributes: per element. names:
+    different names of elements and attributes, and different prefixes of namespaces; schemas have hundreds of them, the
+    largest in use (financial reports in XBRL) some 20,000. name_length: characters per name, and per namespace, which may always have 16,384.
+    amplification: bytes of text that `entities="expand"` may produce per byte of the document. work: look-ups in the
+    subscriptions' paths that matching a document may take when it has too many label paths to cache.
 
     >>> pathcast.documents.read("<a><b/></a>", limits=pathcast.Limits(depth=1))
     Traceback (most recent call last):
     pathcast.errors.LimitError: line 1, column 4: elements are nested deeper than 1; at most 1 allowed ...
     """
 
-    depth: int = key(NUMBER, "Elements nested in one another.", 1_000)
-    size: int = key(NUMBER, "Bytes of a document.", 128 << 20)
-    attributes: int = key(NUMBER, "Attributes of one element.", 4_096)
+    depth: int = key(NUMBER, "Depth of nested elements.", 1_000)
+    size: int = key(NUMBER, "Bytes per document.", 128 << 20)
+    attributes: int = key(NUMBER, "Attributes per element.", 4_096)
     names: int = key(NUMBER, "Different names of elements and attributes, and prefixes.", 65_536)
-    name_length: int = key(NUMBER, "Characters of a name, and of a namespace if more than 16,384.", 4_096)
-    amplification: int = key(NUMBER, "Bytes of text that entities may make out of one byte.", 20)
-    work: int = key(NUMBER, "Look-ups in the subscriptions' paths, where too many to remember.", 1 << 27)
+    name_length: int = key(NUMBER, "Characters per name, and per namespace if more than 16,384.", 4_096)
+    amplification: int = key(NUMBER, "Bytes of text that entities may produce per byte of the document.", 20)
+    work: int = key(NUMBER, "Look-ups in the subscriptions' paths, once there are too many to cache.", 1 << 27)
 
     def __post_init__(self) -> None:
         for field in fields(self):
             value = getattr(self, field.name)
             if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-                raise LimitError(f"Limits({field.name}={value!r}): a limit is a whole number from 1 up")
+                raise LimitError(f"Limits({field.name}={value!r}): a limit must be an int of at least 1")
 
     @classmethod
     def given(cls, limits: "Limits | None") -> "Limits":
-        """The limits that a caller gave, the default ones for None; `TypeError` for anything else."""
+        """The given limits, the default ones for None; `TypeError` for anything else."""
         if limits is not None and not isinstance(limits, cls):
             raise TypeError(f"limits={limits!r}: must be Limits(…) or None")
         return cls() if limits is None else limits
 
     def exceeded(self, limit: str, what: str, *, line: int | None = None, column: int | None = None) -> LimitError:
-        """The error that says that `what` is beyond `limit`."""
+        """The error for `what` beyond `limit`."""
         allowed = getattr(self, limit)
         reason = f"{what}; at most {allowed:,} allowed (raise it with Limits({limit}=…))"
         return LimitError(reason, line=line, column=column)
 
 
-# Text below this size is never an attack: the amplification limit looks at larger expansions only.
+# Text below this size is never an attack: the amplification limit applies only to larger expansions.
 AMPLIFICATION_FLOOR = 1 << 20

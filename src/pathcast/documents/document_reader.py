@@ -1,9 +1,9 @@
-"""Reading: from whatever a caller holds (bytes, text, a file, a document already read) to a `DocumentBatch`.
+"""Reading: bytes, text, a file or a document already read to a `DocumentBatch`.
 
 `bytes` are XML in the encoding that they declare. A `str` is XML too, its declared encoding is ignored, and its UTF-8
 bytes count as the original. A path is a file that holds XML, compressed where its name ends in `.gz`.
 
-Invariant: with `errors="return"` every input has its place in the batch, in order, whatever is wrong with it.
+Invariant: with `errors="return"` every input has its place in the batch, in order, even if it cannot be read.
 """
 
 import os
@@ -50,7 +50,7 @@ def read_batch(
 ) -> DocumentBatch:
     """Read documents into one batch.
 
-    With `errors="return"` an unreadable document stays in the batch without elements, and `batch.errors` holds why.
+    With `errors="return"` an unreadable document stays in the batch without elements; its error is in `batch.errors`.
 
     >>> batch = pathcast.documents.read_batch(["<a><b/></a>", "<a>"], errors="return")
     >>> len(batch), batch.parent.tolist(), sorted(batch.errors)
@@ -59,7 +59,7 @@ def read_batch(
     if errors not in ("raise", "return"):
         raise ValueError(f"errors={errors!r}: must be 'raise' or 'return'")
     if isinstance(documents, str | bytes | bytearray | memoryview):
-        raise TypeError("read_batch takes several documents; use read for one")
+        raise TypeError("read_batch takes a list of documents; use read for a single document")
     batch = Reader(Names() if names is None else names, Limits.given(limits), entities).read(documents)
     if errors == "raise" and batch.errors:
         raise batch.errors[min(batch.errors)]
@@ -67,14 +67,14 @@ def read_batch(
 
 
 class Reader:
-    """Reads documents again and again with the same names, limits and way with entities.
+    """Reads documents repeatedly with the same names, limits and treatment of entities.
 
-    The documents of a batch have at most `batch_bytes` together; a document beyond that has failed.
+    The documents of a batch have at most `batch_bytes` in total; a document beyond that gets an error.
     """
 
     def __init__(self, names: Names, limits: Limits, entities: Entities, *, batch_bytes: int = _BATCH_BYTES) -> None:
-        if entities not in ("refuse", "expand"):
-            raise ValueError(f"entities={entities!r}: must be 'refuse' or 'expand'")
+        if entities not in (known := ("refuse", "expand")):
+            raise ValueError(f"entities={entities!r}: must be {' or '.join(map(repr, known))}")
         if not isinstance(limits, Limits):
             raise TypeError(f"limits={limits!r}: must be Limits(…)")
         from .scanner.scanner import Scanner
@@ -85,7 +85,7 @@ class Reader:
         self.scanner = Scanner(names, limits, entities)
 
     def read(self, documents: Iterable[Readable], *, borrowed: bool = False) -> DocumentBatch:
-        """Documents as a batch, unreadable ones in their places; a `borrowed` one is good until the next read."""
+        """Documents as a batch, unreadable ones in their places; a `borrowed` batch is valid until the next read."""
         contents: list[bytes] = []
         encodings: dict[int, str] = {}
         failed: dict[int, PathcastError] = {}
@@ -128,7 +128,7 @@ def content(document: Readable, limits: Limits) -> tuple[bytes, str | None]:
         return content(bytes(document), limits)
     if isinstance(document, os.PathLike):
         return _file_content(document, limits), None
-    raise TypeError(f"a document is bytes, str, a path or a Document, not {type(document).__name__}")
+    raise TypeError(f"a document must be bytes, str, a path or a Document, got {type(document).__name__}")
 
 
 def _file_content(path: os.PathLike[str], limits: Limits) -> bytes:
@@ -139,7 +139,7 @@ def _file_content(path: os.PathLike[str], limits: Limits) -> bytes:
         reason = getattr(error, "strerror", None) or error
         raise DocumentError(f"cannot read the file {name!r}: {reason}") from None
     except ValueError:  # a NUL character, or a character that the file system's encoding lacks
-        raise DocumentError(f"cannot read the file {name!r}: no file can have this name") from None
+        raise DocumentError(f"cannot read the file {name!r}: invalid file name") from None
     if len(data) > limits.size:
-        raise limits.exceeded("size", f"the file {name!r} is larger than a document may be")
+        raise limits.exceeded("size", f"the file {name!r} exceeds the size limit of a document")
     return data

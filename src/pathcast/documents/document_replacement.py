@@ -1,4 +1,4 @@
-"""Splicing: documents that were read another way take their places in a batch."""
+"""Splicing: insert documents that another reader read at their places in a batch."""
 
 from collections.abc import Sequence
 

@@ -1,10 +1,10 @@
-"""Names: the expanded names of elements and attributes, and the small integers that stand for them.
+"""Names: the expanded names of elements and attributes, and their ids.
 
-A name is written `local`, or `{uri}local` when it lies in a namespace, so one string is one identity. A `Names` table
-only ever grows: an id, once given, means the same name for good, and arrays that hold ids never need rewriting.
+A name is written `local`, or `{uri}local` when it is in a namespace, so that each name has one string. A `Names` table
+only grows: an id permanently refers to the same name, and arrays of ids never need rewriting.
 
-Reading a document never adds to a table that it was given. A name the table lacks gets `known + k`, `k` its index in
-the batch's own list, so that hostile documents full of fresh names cost the batch and nothing that outlives it.
+Reading a document never adds to the given table. A name that the table lacks gets the id `known + k`, `k` its index in
+the batch's own list, so that hostile documents full of new names cost only the memory of their batch.
 """
 
 import weakref
@@ -32,7 +32,7 @@ class Names:
             self.add(name)
 
     def add(self, name: str) -> int:
-        """The id of `name`, given now if it had none."""
+        """The id of `name`, assigned if it had none."""
         found = self._ids.get(name)
         if found is not None:
             return found
@@ -49,7 +49,7 @@ class Names:
         return self._ids.get(name)
 
     def onto(self, names: "Names") -> Int32s:
-        """For each id its id in another table, -1 where that lacks the name; kept for the table last asked about."""
+        """For each id, its id in another table, -1 where that lacks the name; cached for the last table."""
         size, known = len(names), self._onto
         if known is None or known[0]() is not names or known[1] != size or len(known[2]) != len(self):
             found = (names.get(name) for name in list(self._names))

@@ -1,7 +1,7 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
 """The name table for kernels: open addressing from a name's bytes to its id.
 
-One table for the known names and for the batch's own, which the scanner adds behind them. A name in a namespace is
+One table for the known names and for the batch's own, which the scanner adds after them. A name in a namespace is
 hashed and stored as `{uri}local`. When a table has no room for a name, the caller makes it larger. After `MAX_PROBES`
 the search gives up and the document goes to the expat reader, so that names made to collide cost a bounded time; a
 known name that would need more is not in the table.
@@ -36,7 +36,7 @@ class NameIndex(NamedTuple):
 
 @part
 def find(names, first, second, hashed, data, begin, end):
-    """The number of a name; -1 - slot when it is not there but could be put at that slot; or GIVEN_UP."""
+    """The number of a name; -1 - slot when it is unknown but could be put at that slot; or GIVEN_UP."""
     slots, keys, stored, offsets = names
     mask = slot_mask(slots)
     length = end - begin
@@ -55,7 +55,7 @@ def find(names, first, second, hashed, data, begin, end):
 
 @rare
 def add_name(slot, first, second, data, begin, end, names, counts):
-    """Put a name into the table, at the slot where `find` missed it: its number.
+    """Put a name into the table, at the slot where `find` missed it; return its number.
 
     -1 when there is no room for it, or the document has too many names.
     """
@@ -80,7 +80,7 @@ def add_name(slot, first, second, data, begin, end, names, counts):
 
 @kernel
 def index_names(stored: UInt8s, offsets: Int64s, slots: Writable[Int32s], keys: Writable[Matrix[UInt64s]]) -> int:
-    """Put all names into the table; how many are left out, as they need too many probes."""
+    """Put all names into the table; return how many are omitted because they need too many probes."""
     mask = slot_mask(slots)
     left_out = 0
     for number in range(len(offsets) - 1):

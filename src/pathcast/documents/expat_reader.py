@@ -1,17 +1,17 @@
-"""The expat reader: XML bytes to element arrays, with everything that can be wrong with them said plainly.
+"""The expat reader: XML bytes to element arrays, with a clear message for every error.
 
-Expat decides what is well-formed and gives line and column; handlers append to flat lists, one entry an element, an
-attribute or a text node. On top of well-formedness it refuses what a receiver of documents from strangers must not
-act on: entity declarations (unless `entities="expand"`), external entities (never fetched), entities that were not
-declared, XML other than 1.0, and anything past the `Limits`. Expat reads the UTF-8 form of a document
-(`character_encodings.py`) and never chooses an encoding itself.
+Expat decides what is well-formed and reports line and column; handlers append to flat lists, one entry per element,
+attribute or text node. Beyond well-formedness, the reader rejects input that a receiver of untrusted documents must not
+process: entity declarations (unless `entities="expand"`), external entities (never fetched), undeclared entities, XML
+other than 1.0, and anything beyond the `Limits`. Expat reads the UTF-8 form of a document (`character_encodings.py`)
+and never chooses an encoding itself.
 
 Text nodes are XPath's: character data, CDATA sections and references that touch are one node; a comment or processing
 instruction between two pieces makes them two.
 
-Invariant: lists grow only inside a document's handlers; a document that fails is cut off all of them again. Whatever a
-document holds, `BatchBuilder.add` raises `DocumentError` or `LimitError`, unless memory runs out.
-Cost: a Python call per tag and text, some 10 MB/s of markup-heavy documents; linear in the document whatever is in it.
+Invariant: lists grow only inside a document's handlers; the entries of a failed document are removed again. Whatever is
+wrong with a document, `BatchBuilder.add` raises `DocumentError` or `LimitError`, unless memory runs out.
+Cost: a Python call per tag and text, some 10 MB/s of markup-heavy documents; linear in the document's size, always.
 """
 
 import logging
@@ -37,7 +37,7 @@ Entities = Literal["refuse", "expand"]
 # No XML document can contain this character, so expat never confuses it with part of a namespace URI.
 _SEPARATOR = "\x01"
 _PIECE = 1 << 20
-# So many bytes of a document an element or attribute takes at least.
+# The fewest bytes of a document that an element or attribute takes.
 _SHORTEST = 4
 # Expat bounds the work that nested entities can cause from this version on.
 _SAFE_EXPANSION = (2, 4, 0)
@@ -48,20 +48,20 @@ _UNDEFINED = expat.errors.codes[expat.errors.XML_ERROR_UNDEFINED_ENTITY]
 _UNBOUND = expat.errors.codes[expat.errors.XML_ERROR_UNBOUND_PREFIX]
 _GZIP = b"\x1f\x8b"
 _log = logging.getLogger("pathcast.documents")
-# A reference of more bytes than these is not shown in an error.
+# A reference of more bytes than this is not shown in an error.
 _SHOWN = 100
 
 
-# Expat spells out the namespace of every attribute before it calls anybody: it gets documents with long ones only after
-# a look at them.
+# Expat spells out the namespace of every attribute before it calls a handler: documents with long namespaces are
+# checked before expat gets them.
 _LONG_VALUE = re.compile(rb"""\"[^"]{%d}|'[^']{%d}""" % (LONGEST_NAMESPACE, LONGEST_NAMESPACE))
-# A start tag's beginning, and an attribute of it, with the name of one that declares no namespace.
+# The beginning of a start tag, and one of its attributes, with a group for the name if it declares no namespace.
 _TAG = re.compile(rb"<[^\s<>/!?=\"']+")
 _ATTRIBUTE = re.compile(rb"""\s+(?:xmlns(?:[:][^\s=]+)?|([^\s=]+))\s*=\s*(?:"[^"]*"|'[^']*')""")
 
 
 class BatchBuilder:
-    """Collects documents one after the other; `finish` gives the batch."""
+    """Collects documents in order; `finish` returns the batch."""
 
     def __init__(self, names: Names, known_count: int, limits: Limits, entities: Entities) -> None:
         """Names beyond the first `known_count` of the table are the batch's own, whatever has been added since."""
@@ -94,7 +94,7 @@ class BatchBuilder:
         self.errors: dict[int, PathcastError] = {}
 
     def add(self, data: bytes, *, encoding: str | None = None) -> None:
-        """Read one document (`encoding` overrides what it declares); raise if it cannot be read."""
+        """Read one document (`encoding` overrides the declared one); raise if it cannot be read."""
         index = len(self.offsets) - 1
         marks = [len(column) for column in self._columns()]
         try:
@@ -112,7 +112,7 @@ class BatchBuilder:
         self._close(data)
 
     def fail(self, data: bytes, error: PathcastError) -> None:
-        """Take a document that could not be read into the batch, with the reason."""
+        """Add an unreadable document to the batch, with the reason."""
         self.errors[len(self.offsets) - 1] = error
         self._close(data)
 
@@ -199,7 +199,7 @@ class _DocumentReader:
     """One run of expat over one document, appending to a builder's columns."""
 
     def __init__(self, builder: BatchBuilder, data: bytes, declared: str | None) -> None:
-        """Of a document in UTF-8, whose declaration names the encoding `declared`."""
+        """For a document in UTF-8, whose declaration names the encoding `declared`."""
         self.builder = builder
         self.data = data
         self.declared = declared
@@ -236,7 +236,7 @@ class _DocumentReader:
             kind = LimitError if error.code == _AMPLIFIED else DocumentError
             raise kind(self.explain(error), line=error.lineno, column=error.offset + 1) from None
         finally:
-            # The parser holds our methods: without it, the document goes as soon as nobody needs it.
+            # The parser refers to our methods: without it, the document is freed as soon as it is unused.
             del self.parser
 
     def parse(self, parser: expat.XMLParserType) -> None:
@@ -248,7 +248,7 @@ class _DocumentReader:
             at = parser.CurrentByteIndex
             if at >= 0 and end < len(view):
                 self.check_tag(parser, at, end)
-                # What is not complete yet is read from its beginning again: with as much behind it, for twice its cost.
+                # Expat reads an incomplete token from its beginning again: doubling the input bounds the cost.
                 size = max(_PIECE, end - at)
             begin = end
         parser.Parse(b"", True)
@@ -266,13 +266,14 @@ class _DocumentReader:
                 self.check.names(parser, declared - 1)  # one may be the namespace without a prefix
 
     def may_have_long_namespaces(self) -> bool:
-        """Whether a namespace may be longer than most: it stands in quotes, or a DTD has a part of it."""
+        """Whether a namespace may be too long: it is in quotes, or a DTD has a part of it."""
         data = self.data
         return b"xmlns" in data and (b"<!DOCTYPE" in data or _LONG_VALUE.search(data) is not None)
 
     def check_namespaces(self) -> None:
-        """Refuse a document with a namespace that is too long, found by a parser that takes its declaration for an
-        attribute as any other. What else is wrong with the document is told later.
+        """Reject a document with a namespace that is too long.
+
+        The parser here treats declarations like other attributes. Other errors of the document are reported later.
         """
         parser = expat.ParserCreate(UTF_8)
         parser.ordered_attributes = True
@@ -306,10 +307,10 @@ class _DocumentReader:
         try:
             self.parse(parser)
         except expat.ExpatError:
-            return  # the parser that knows namespaces will say so, too
+            return  # the namespace-aware parser will report this, too
 
     def explain(self, error: expat.ExpatError) -> str:
-        """Expat's reason, with what the person who has to mend the document would ask next."""
+        """Expat's reason, with the details that help to fix the document."""
         reason = expat.ErrorString(error.code) or "not well-formed"
         if not self.data.strip():
             return "the document is empty"
@@ -320,7 +321,7 @@ class _DocumentReader:
         if error.code == _UNBOUND and (found := unbound_prefix(self.data)):
             return f"{reason}: {found}"
         if error.code == _AMPLIFIED:
-            return "entities make the document grow beyond what the XML parser allows"
+            return "entities expand the document beyond the limit of the XML parser"
         if error.code == _MISMATCHED and self.open:
             return f"{reason}: <{self.tag()}> was opened in line {self.opened()} and is not closed yet"
         if error.code == _ENDED_EARLY and self.open:
@@ -328,7 +329,7 @@ class _DocumentReader:
         return reason
 
     def reference(self) -> str:
-        """The reference at which the parser is, as it is written; nothing where it is at something else."""
+        """The text of the reference at the parser's position; empty if there is no reference."""
         at = self.parser.ErrorByteIndex
         text = self.data[at : at + _SHOWN].decode(UTF_8, "replace")
         return text[: text.find(";") + 1] if text.startswith("&") else ""
@@ -353,7 +354,7 @@ class _DocumentReader:
         line, column = self.parser.CurrentLineNumber, self.parser.CurrentColumnNumber + 1
         raise self.builder.limits.exceeded(limit, what, line=line, column=column)
 
-    # What expat calls.
+    # Handlers that expat calls.
 
     def start(self, reported: str, attributes: list[str]) -> None:
         builder, parents = self.builder, self.open
@@ -444,7 +445,7 @@ class _DocumentReader:
         if version != "1.0":
             self.refuse(f"XML {version} is not supported; only XML 1.0 is")
         if encoding != self.declared:
-            self.refuse(f"the XML declaration has an encoding that cannot be read: '{encoding}'")
+            self.refuse(f"malformed encoding in the XML declaration: '{encoding}'")
 
     def entity(
         self,
@@ -456,10 +457,10 @@ class _DocumentReader:
         public_id: str | None,
         notation: str | None,
     ) -> None:
-        # An external parameter entity has no other use than to be read into the DTD: its declaration is refused.
+        # An external parameter entity can only be used by reading it into the DTD: its declaration is rejected.
         if self.builder.entities == "refuse" or (is_parameter and value is None):
             hint = "entities='expand' allows internal ones" if value is not None else "external entities are never read"
-            self.refuse(f"the DOCTYPE declares the entity '{name}', which is refused ({hint})")
+            self.refuse(f"the DOCTYPE declares the entity '{name}', which is rejected ({hint})")
 
     def external(self, context: str, base: str | None, system_id: str | None, public_id: str | None) -> int:
         self.refuse(f"refers to an external entity ('{system_id}'), which is never read")

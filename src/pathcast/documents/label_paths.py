@@ -5,12 +5,12 @@
                                                                  2 /a/b/c
                                                                  3 /a/c
 
-Documents of one kind repeat a few hundred label paths over and over; what depends on the path alone is worked out once
-per node here instead of once per element. Names are kept whole: a path means the same in every process and message.
+Documents of one kind repeat a few hundred label paths; work that depends on the path alone is done once per node
+instead of once per element. Names are stored in full: a path means the same in every process and message.
 
 Invariant: a node's number is larger than its parent's, and neither ever changes.
-Cost: one hash probe an element, in a kernel; `capacity` bounds the nodes, so that hostile documents cannot grow the
-tree for ever.
+Cost: one hash probe per element, in a kernel; `capacity` bounds the nodes, so that hostile documents cannot grow the
+tree without limit.
 """
 
 from collections.abc import Iterable, Iterator
@@ -41,7 +41,7 @@ class LabelPaths:
 
     @classmethod
     def of(cls, names: Iterable[str], parents: Int32s, name_ids: Int32s, *, capacity: int = 1 << 20) -> "LabelPaths":
-        """The tree with these nodes, `parents` and `names[name_ids]` of each; ValueError when they make no tree."""
+        """The tree with these nodes, `parents` and `names[name_ids]` of each; ValueError when they are not a tree."""
         paths = cls(capacity=capacity)
         for name in names:
             paths.names.add(name)
@@ -52,10 +52,10 @@ class LabelPaths:
         if np.any(parents < ROOT) or np.any(parents >= numbers):
             raise ValueError("the parent of a label path must come before it")
         if count and (int(name_ids.min()) < 0 or int(name_ids.max()) >= len(paths.names)):
-            raise ValueError("a label path has a name that is not there")
+            raise ValueError("a label path has an unknown name")
         edges = (parents.astype(np.int64) + 1) << 32 | name_ids
         if len(np.unique(edges)) != count:
-            raise ValueError("a label path is there twice")
+            raise ValueError("a label path occurs twice")
         paths._make_room(count)
         paths._parent[:count], paths._name[:count] = parents, name_ids
         paths._count[0] = count
@@ -81,7 +81,7 @@ class LabelPaths:
         return self._slots
 
     def child(self, parent: int, name: str) -> int:
-        """The number of the path `parent` + `name` (`ROOT` for the empty path), given now if it had none."""
+        """The number of the path `parent` + `name` (`ROOT` for the empty path), assigned if it had none."""
         ids = np.array([self.names.add(name)], dtype=np.int32)
         return int(self._walk(np.zeros(1, dtype=np.int32), np.full(1, ROOT, dtype=np.int32), ids, above=parent)[0])
 
@@ -101,7 +101,7 @@ class LabelPaths:
     def add(self, batch: DocumentBatch, translation: Int32s | None = None) -> Int32s:
         """The path of every element of the batch, in document order.
 
-        `translation` of the batch's names to `names`, for a caller who has it.
+        `translation`: of the batch's names to `names`, if the caller already has it.
         """
         if translation is None:
             translation = batch.translation(self.names, add=True)
@@ -126,7 +126,7 @@ class LabelPaths:
         return np.flatnonzero(used[:-1]).astype(np.int32)
 
     def depth(self, paths: Int32s) -> int:
-        """How many names the longest of these paths has."""
+        """The number of names in the longest of these paths."""
         levels, front = 0, paths
         while len(front):
             levels += 1
@@ -135,9 +135,9 @@ class LabelPaths:
         return levels
 
     def absorb(self, other: "LabelPaths", wanted: Int32s) -> Int32s:
-        """Take in paths of another tree, ascending and with all that lie above them.
+        """Add paths of another tree, ascending and with all their ancestors.
 
-        For each path of the other tree its number here, `ROOT` for those that were not wanted.
+        Returns for each path of the other tree its number here, `ROOT` for the others.
         """
         place = np.full(len(other) + 1, ROOT, dtype=np.int32)
         place[wanted] = np.arange(len(wanted), dtype=np.int32)
@@ -151,7 +151,7 @@ class LabelPaths:
     def _walk(self, names: Int32s, parents: Int32s, translate: Int32s, above: int = ROOT, *, first: int = 0) -> Int32s:
         shift = 0 if above == ROOT else 1
         paths = np.empty(len(names) + shift, dtype=np.int32)
-        if shift:  # a first entry that stands for the path to go on from
+        if shift:  # a first entry for the path to continue from
             paths[0] = above
             names = np.concatenate([names[:1], names])
             parents = np.zeros(len(names), dtype=np.int32)

@@ -1,5 +1,5 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
-"""Label paths for kernels: a tree whose edges lie in a hash table, one probe a step.
+"""Label paths for kernels: a tree with its edges in a hash table, one probe per step.
 
 A node is its parent and its name; node numbers count as they come. The table of slots is open-addressed and at most
 half full; the caller makes it larger.
@@ -35,7 +35,7 @@ def walk_paths(
     count: Writable[Int64s],
     paths: Writable[Int32s],
 ) -> int:
-    """Write the path of every element from `done` on; the first element that found no room for a new node.
+    """Write the path of every element from `done` on; return the first element without room for a new node.
 
     Parents count from `first`: one below that is none.
     """

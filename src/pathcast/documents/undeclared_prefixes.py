@@ -1,13 +1,13 @@
-"""Which prefix of a document is not declared: expat reports that there is one, and where, but not its name.
+"""The name of an undeclared prefix: expat reports only that there is one, and where.
 
-The document is read once more, up to that place, by a parser that takes declarations for attributes as any other.
+The document is read again, up to that place, by a parser that treats declarations like other attributes.
 """
 
 from collections import Counter
 from collections.abc import Iterator
 from xml.parsers import expat
 
-# Of longer names only the beginning is shown.
+# Longer names are truncated in messages.
 _SHOWN = 100
 
 
@@ -16,7 +16,7 @@ class _UnboundError(Exception):
 
 
 def unbound_prefix(data: bytes) -> str:
-    """What uses the first undeclared prefix of a document in UTF-8, as a sentence; empty where there is none."""
+    """A sentence about the first undeclared prefix of a document in UTF-8; empty where there is none."""
     declared = Counter(["xml"])
     scopes: list[list[str]] = []
 
@@ -39,7 +39,7 @@ def unbound_prefix(data: bytes) -> str:
     except _UnboundError as found:
         return str(found)
     except expat.ExpatError:
-        pass  # reported by the parser that knows namespaces
+        pass  # reported by the namespace-aware parser
     return ""
 
 

@@ -1,4 +1,4 @@
-"""Select-join subscriptions over tables that change: each client is told only what it lacks."""
+"""Select-join subscriptions over tables that change: each client receives only the rows that it lacks."""
 
 from .query.join_subscription import Subscription
 from .query.row_extraction import Extraction

@@ -1,4 +1,4 @@
-"""Mediation: subscribers speak one schema, publishers speak many."""
+"""Mediation: subscribers use one global schema, publishers use many local ones."""
 
 import lazy_loader
 

@@ -1,14 +1,14 @@
 """Matching documents of any registered schema against subscriptions to the global one.
 
-`events` (NDDR): read once, rewritten as element arrays, matched; and not even rewritten where label paths tell all
-(`path_rewriter.py`). `engine` (IDDR): rewritten inside the engine `xtrie` (`rewriting_engine.py`). `queries` (QRA):
-subscriptions are rewritten, for each schema (`query_rewriter.py`). `static` (SDR): rewritten as a document, which is
-then read and matched like any other; it is what the others are held against.
+`events` (NDDR): documents are read once, rewritten as element arrays, and matched; where label paths suffice, they are
+not even rewritten (`path_rewriter.py`). `engine` (IDDR): rewritten inside the engine `xtrie` (`rewriting_engine.py`).
+`queries` (QRA): subscriptions are rewritten, for each schema (`query_rewriter.py`). `static` (SDR): rewritten as a
+document, which is then read and matched like any other; tests compare the others with it.
 
-Invariant: all give the same matches. An unreadable document, an unknown schema or version, or a document of another
-schema is an error on that document.
-Cost: `events` adds two walks over the elements to reading and matching. Each schema has a table of names of its own, so
-that the documents of many publishers do not share a large one.
+Invariant: all return the same matches. An unreadable document, an unknown schema or version, or a document of another
+schema is an error of that document.
+Cost: `events` adds two walks over the elements to reading and matching. Each schema has its own table of names, so that
+the documents of many publishers do not share a large one.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -36,9 +36,9 @@ if TYPE_CHECKING:
     from .mediator import Mediator, Rewriting
 
 REWRITINGS: tuple["Rewriting", ...] = ("events", "engine", "static", "queries")
-# Documents of one schema are read and matched in groups of so many.
+# Documents of one schema are read and matched in groups of this size.
 _GROUP = 256
-# Readers are kept for so many mappings; those that came along with documents may be many.
+# Readers are cached for up to this many mappings; documents may include many different mappings.
 _KEPT = 1000
 
 
@@ -58,7 +58,7 @@ class MediatedMatcher:
         if rewriting not in REWRITINGS:
             raise ValueError(f"rewriting={rewriting!r}: must be one of {', '.join(REWRITINGS)}")
         if rewriting == "engine" and engine not in (None, "xtrie"):
-            raise ValueError(f"engine={engine!r}: rewriting inside the engine is done by 'xtrie' alone")
+            raise ValueError(f"engine={engine!r}: only 'xtrie' can rewrite inside the engine")
         self.mediator = mediator
         engine = "xtrie" if rewriting == "engine" else engine
         self.matcher = subscriptions.compile(engine, limits=limits, entities=entities)
@@ -69,17 +69,17 @@ class MediatedMatcher:
         self._mediated: MediatedEngine | None = None
 
     def match(self, document: Readable, schema: str, version: int | None = None) -> Matches:
-        """The subscriptions that a document matches in the global schema; what is wrong with it is raised."""
+        """The subscriptions that a document matches in the global schema; raises the document's error."""
         (found,) = self._match_group([document], self.mediator.mapping(schema, version))
         if isinstance(found, PathcastError):
             raise found
         return found
 
     def match_message(self, data: bytes) -> tuple[Matches, bytes]:
-        """The matches of a document that came with its mapping, or with a reference to one that the mediator holds.
+        """The matches of a document with its mapping, or with a reference to a mapping of the mediator.
 
-        With them the document itself, as it was sent. `MessageError` for what is no such message, `MappingError` for a
-        mapping that is not held, or not the one that was meant.
+        Also returns the document itself, as it was sent. `MessageError` for other bytes, `MappingError` for a mapping
+        that is unknown, or differs from the one that the message names.
         """
         envelope = unpack(data)
         mapping = envelope.mapping
@@ -107,7 +107,7 @@ class MediatedMatcher:
     ) -> Iterator[Matches | PathcastError]:
         """Match documents, in their order, all of one schema or each with its own.
 
-        With `errors="return"` an error stands in its document's place.
+        With `errors="return"` an error takes the place of its document's matches.
         """
         if errors not in ("raise", "return"):
             raise ValueError(f"errors={errors!r}: must be 'raise' or 'return'")
@@ -116,7 +116,7 @@ class MediatedMatcher:
         while group := list(islice(given, _GROUP)):
             names = [schemas] * len(group) if isinstance(schemas, str) else list(schemas[at : at + len(group)])
             if len(names) < len(group):
-                raise ValueError(f"there are {at + len(names)} schemas, and more documents")
+                raise ValueError(f"got {at + len(names)} schemas for more documents; give one schema per document")
             at += len(group)
             for answer in self._match_mixed(group, names):
                 if errors == "raise" and isinstance(answer, PathcastError):
@@ -177,7 +177,7 @@ class MediatedMatcher:
     def _match_queries(
         self, batch: DocumentBatch, bridge: "_Bridge", mapping: Mapping, view: View
     ) -> list[Matches | PathcastError]:
-        """By rewritten subscriptions; by rewritten documents where patterns or documents are beyond those."""
+        """Match by rewritten subscriptions; by rewritten documents where patterns or documents need it."""
         index = bridge.queries.get(view.table)
         if index is None:
             bridge.queries.clear()
@@ -219,16 +219,16 @@ class MediatedMatcher:
         return [text if isinstance(text, PathcastError) else next(good) for text in texts]
 
     def statistics(self) -> dict[str, int]:
-        """What has been done so far.
+        """Counts so far.
 
-        documents; by paths: so many of them were not rewritten; held: the most elements that a stream over one of those
-        that were would have held back; delegated: with rewriting="engine", the documents of which something was decided
+        documents; by paths: documents that were not rewritten; held: the most elements that a stream over a rewritten
+        document would have held back; delegated: with rewriting="engine", the documents for which some test was decided
         on rewritten arrays.
         """
         return dict(self._counts)
 
     def _bridge(self, mapping: Mapping) -> "_Bridge":
-        """What reads and rewrites documents of a mapping; kept, for so many mappings."""
+        """The reader and rewriter of a mapping, cached for a limited number of mappings."""
         key = mapping.fingerprint
         found = self._bridges.pop(key, None)
         if found is None:

@@ -1,11 +1,11 @@
-"""Reading documents that travel with their mapping, or with a reference to one, as documents of the global schema.
+"""Reads documents with a mapping, or with a reference to one, as documents of the global schema.
 
-For whoever works on element arrays, such as a router: what it gets is a batch like any other, rewritten; what it passes
-on is the message as it came.
+For code that works on element arrays, such as a router: it receives a rewritten batch like any other, and forwards the
+original message.
 
-Invariant: a message that names a mapping that is not held, or another one than is held under that name and version, is
-a `MappingError`; never is a document read by a mapping that it was not written for.
-Cost: reading and rewriting; tables are made once for each mapping, and kept for so many.
+Invariant: a message that names an unknown mapping, or a mapping that differs from the stored one of that name and
+version, is a `MappingError`; a document is never read by a mapping that it was not written for.
+Cost: reading and rewriting; tables are made once per mapping, and cached for a limited number of mappings.
 """
 
 from typing import TYPE_CHECKING, NamedTuple
@@ -29,7 +29,7 @@ class _Tables(NamedTuple):
 
 
 class MediatedReader:
-    """Reads messages; `mediator` has the mappings that references are about, if there are any."""
+    """Reads messages; `mediator` has the mappings that references name, if there are any."""
 
     def __init__(
         self, mediator: "Mediator | None" = None, limits: Limits | None = None, entities: Entities = "refuse"
@@ -49,7 +49,7 @@ class MediatedReader:
         if envelope.mapping is not None:
             return envelope.mapping
         if self.mediator is None:
-            raise MappingError(f"the document names the mapping of schema '{envelope.name}', and no mappings are held")
+            raise MappingError(f"the document needs the mapping of schema '{envelope.name}', but there is no mediator")
         held = self.mediator.mapping(envelope.name, envelope.version)
         envelope.check(held)
         return held

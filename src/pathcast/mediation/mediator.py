@@ -1,11 +1,11 @@
-"""The mediator: one global schema, many publishers, and matchers that take the documents of all of them.
+"""The mediator: one global schema, many publishers, and matchers for the documents of all of them.
 
-Subscribers write to the global schema. A publisher registers its own schema, once; from then on its documents are
-matched as if they had come in the global one, and what is delivered is the original. Adding a publisher changes no
-subscription and no matcher: a matcher looks mappings up when a document comes.
+Subscriptions use the global schema. A publisher registers its own schema once; from then on its documents are matched
+as if they were in the global schema, and the original is delivered. Adding a publisher changes no subscription and no
+matcher: a matcher looks mappings up when a document arrives.
 
-Invariant: a name means the newest version of its mapping, and older versions stay: a document that says which version
-it was written for gets that one, or an error that names what there is. Mappings never change.
+Invariant: a name refers to the newest version of its mapping, and older versions stay: a document that names its
+version gets that version, or an error that names the newest one. Mappings never change.
 """
 
 import os
@@ -39,7 +39,7 @@ Rewriting = Literal["events", "engine", "static", "queries"]
 
 
 class Mediator:
-    """Knows the global schema and how those of publishers map to it.
+    """The global schema, and the mappings of publishers' schemas to it.
 
     >>> tree = pathcast.mediation.infer_tree
     >>> mediator = pathcast.mediation.Mediator(tree(["<shop><item><name>x</name></item></shop>"]))
@@ -56,7 +56,7 @@ class Mediator:
 
     @classmethod
     def integrate(cls, schemas: "Table[str, SchemaSource] | Iterable[SchemaSource]") -> "Mediator":
-        """A mediator whose global schema has a place for what each of these has; those with names are registered."""
+        """A mediator whose global schema covers all of these schemas; named ones are registered."""
         if not isinstance(schemas, Table):
             return cls(integrate(map(tree_of, schemas)))
         trees = {name: tree_of(schema) for name, schema in schemas.items()}
@@ -70,7 +70,7 @@ class Mediator:
     ) -> Mapping:
         """Derive the mapping of a publisher's schema and keep it, as the next version under this name.
 
-        What corresponds to what is found by likeness; pairs in `correspondence` are taken as they are.
+        Corresponding nodes are found by similarity; pairs in `correspondence` are fixed.
         """
         local = tree_of(local_schema)
         pairs = correspond(local, self.global_schema, known=correspondence)
@@ -78,7 +78,7 @@ class Mediator:
         return self.add(Mapping.derive(name, local, self.global_schema, found))
 
     def add(self, mapping: Mapping) -> Mapping:
-        """Keep a mapping, as the next version under its name; the mapping as it is kept."""
+        """Store a mapping as the next version under its name; return it with its version."""
         with self._lock:
             versions = self._mappings.setdefault(mapping.name, {})
             kept = mapping.numbered(max(versions, default=0) + 1)
@@ -86,11 +86,11 @@ class Mediator:
         return kept
 
     def mapping(self, name: str, version: int | None = None) -> Mapping:
-        """The mapping of a schema: its newest version, or the one asked for; `MappingError` when there is none."""
+        """The mapping of a schema: its newest version, or the given one; `MappingError` when there is none."""
         versions = self._mappings.get(name)
         if not versions:
-            known = ", ".join(sorted(self._mappings)[:10]) or "none yet"
-            raise MappingError(f"no schema '{name}' is registered; there is {known}")
+            known = ", ".join(sorted(self._mappings)[:10]) or "none"
+            raise MappingError(f"schema '{name}' is not registered; registered: {known}")
         if version is None:
             return versions[max(versions)]
         if version not in versions:
@@ -98,7 +98,7 @@ class Mediator:
         return versions[version]
 
     def save(self, folder: str | os.PathLike[str]) -> None:
-        """Write the global schema and all versions of all mappings to a folder, a file each; `open` reads them."""
+        """Write the global schema and all versions of all mappings to a folder, one file each; `open` reads them."""
         place = Path(folder)
         try:
             place.mkdir(parents=True, exist_ok=True)
@@ -106,7 +106,7 @@ class Mediator:
             for mapping in self.__getstate__()[1]:
                 mapping.save(place / f"{quote(mapping.name, safe='')}-{mapping.version}.toml")
         except OSError as error:
-            raise MappingError(f"{place}: can't be written: {error.strerror}") from None
+            raise MappingError(f"cannot write {place}: {error.strerror}") from None
 
     @classmethod
     def open(cls, folder: str | os.PathLike[str]) -> "Mediator":
@@ -116,7 +116,7 @@ class Mediator:
             tree = read_tree((place / _GLOBAL).read_text(encoding="utf-8"))
         except OSError as error:
             raise MappingError(
-                f"{place}: there is no mediator: {error.strerror}; to make one: mediator.save(…)"
+                f"cannot read a mediator from {place}: {error.strerror}; write one with mediator.save(…)"
             ) from None
         except UnicodeDecodeError:
             raise MappingError(f"{place / _GLOBAL}: the file is not UTF-8") from None
@@ -131,13 +131,13 @@ class Mediator:
         return self.global_schema, [each for versions in self._mappings.values() for each in versions.values()]
 
     def __setstate__(self, state: tuple[SchemaTree, list[Mapping]]) -> None:
-        Mediator.__init__(self, state[0])  # a lock does not travel
+        Mediator.__init__(self, state[0])  # a lock cannot be pickled
         for mapping in state[1]:
             self._mappings.setdefault(mapping.name, {})[mapping.version] = mapping
 
     @property
     def schemas(self) -> list[str]:
-        """The names of the registered schemas, in the order in which they came."""
+        """The names of the registered schemas, in the order of registration."""
         return list(self._mappings)
 
     def rewrite(self, document: Readable, schema: str, version: int | None = None) -> bytes:
@@ -145,7 +145,7 @@ class Mediator:
         return to_bytes(self.mapping(schema, version).rewrite(item_of(read(document))))
 
     def pack(self, document: bytes, schema: str, *, with_mapping: bool = True) -> bytes:
-        """A document as it travels: with the newest mapping of its schema, or with a reference to it."""
+        """A document as a message: with the newest mapping of its schema, or with a reference to it."""
         return pack(document, self.mapping(schema), with_mapping=with_mapping)
 
     def compile(
@@ -164,7 +164,7 @@ class Mediator:
 
 
 def tree_of(schema: SchemaSource) -> SchemaTree:
-    """A schema tree, whatever it comes as: a tree, a schema, or a file (.dtd, .xsd, .xml, a folder of samples)."""
+    """A schema tree from a tree, a schema, or a file (.dtd, .xsd, .xml, a folder of samples)."""
     if isinstance(schema, SchemaTree):
         return schema
     if isinstance(schema, Schema):

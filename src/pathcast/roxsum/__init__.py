@@ -1,4 +1,4 @@
-"""RoXSum: batches of documents as one structure that is matched, split and sent on. See README.md beside this file."""
+"""RoXSum: batches of documents as one structure that is matched, split and forwarded. See README.md in this folder."""
 
 from pathcast.extras import extra
 

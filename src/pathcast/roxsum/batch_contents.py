@@ -1,11 +1,11 @@
-"""Contents: what the documents of a batch hold, as tokens and values, and the label paths that end in each.
+"""Contents: the documents of a batch as tokens and values, and the leaf label paths of each.
 
-Row `r` is a document: its tokens are `tokens[token_begin[r] : token_begin[r + 1]]`, its values lie in `pool`, its
-leaves are the label paths of its elements without children, each once. All numbers count in one `Skeletons`.
+Row `r` is a document: its tokens are `tokens[token_begin[r] : token_begin[r + 1]]`, its values are in `pool`, its
+leaves are the label paths of its elements without children, each once. All numbers refer to one `Skeletons`.
 
-Invariant: contents never change; batches that came of one another share them and differ in the rows that are theirs.
-Cost: 4 bytes a token, 12 a value, 4 a leaf, and the values' bytes (with the markup around them where they come
-from documents that were just read: those are not copied); when parts have been encoded, 4 more a token and a value.
+Invariant: contents never change; a batch and its parts share them and differ only in their rows.
+Cost: 4 bytes per token, 12 per value, 4 per leaf, and the values' bytes (with the markup around them for documents that
+were just read: those are not copied); after parts have been encoded, 4 more per token and per value.
 """
 
 from collections.abc import Sequence
@@ -47,7 +47,7 @@ class Contents:
 
     @classmethod
     def of(cls, skeletons: Skeletons, batch: DocumentBatch) -> "Contents":
-        """The documents of a batch, a row each; the batch's bytes are shared."""
+        """The documents of a batch, one per row; shares the batch's bytes."""
         paths = skeletons.paths.add(batch)
         pieces = skeletons.cut(batch, paths)
         leaf_begin = np.zeros(len(batch) + 1, dtype=np.int64)
@@ -88,7 +88,7 @@ class Contents:
         )
 
     def selected(self, rows: Int64s) -> "Contents":
-        """These rows only, with no more bytes than their values have."""
+        """These rows only, with only the bytes of their values."""
         token_begin, at_tokens = _picked(self.token_begin, rows)
         value_begin, at_values = _picked(self.value_begin, rows)
         leaf_begin, at_leaves = _picked(self.leaf_begin, rows)
@@ -147,7 +147,7 @@ class Contents:
         return [data[begin:end] for begin, end in zip(edges.tolist(), edges[1:].tolist(), strict=False)]
 
     def readable(self, skeletons: Skeletons | Tokens, rows: Int64s) -> list[bytes | str]:
-        """Documents as a reader takes them: as text where the encoding that they declare is not theirs."""
+        """Documents as input of a reader: as text where the declared encoding is not the actual one."""
         first = self.tokens[self.token_begin[rows]]
         as_text = {
             token: token == RAW_TEXT or declares_other_encoding(skeletons.token(token))
@@ -183,7 +183,7 @@ def _joined_begins(parts: Sequence[Int64s]) -> Int64s:
 
 
 def _picked(begin: Int64s, rows: Int64s) -> tuple[Int64s, Int64s]:
-    """Where the parts of some rows begin among themselves, and the places of those parts."""
+    """The offsets of some rows' parts once selected, and the places of those parts."""
     lengths = begin[rows + 1] - begin[rows]
     edges = offsets_of(lengths)
     return edges, np.repeat(begin[rows] - edges[:-1], lengths) + np.arange(edges[-1])

@@ -1,5 +1,5 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
-"""Contents for kernels: tokens and values written out as documents, and values brought together."""
+"""Contents for kernels: write tokens and values as documents, and pack values."""
 
 from typing import NamedTuple
 
@@ -33,7 +33,7 @@ class TokenBytes(NamedTuple):
 def write_documents(
     rows: Int64s, tokens: TokenRows, values: ValueRows, spelled: TokenBytes, pool: UInt8s, out: Writable[UInt8s]
 ) -> int:
-    """Write documents one after the other; how many bytes."""
+    """Write documents consecutively; return the number of bytes."""
     at = 0
     for k in range(len(rows)):
         row = rows[k]
@@ -56,7 +56,7 @@ def write_documents(
 def pack_values(
     value_start: Int64s, value_length: Int32s, pool: UInt8s, starts: Writable[Int64s], out: Writable[UInt8s]
 ) -> int:
-    """Copy values one after the other, and where each begins; how many bytes."""
+    """Copy values consecutively, and their offsets; return the number of bytes."""
     at = 0
     for value in range(len(value_start)):
         begin = value_start[value]

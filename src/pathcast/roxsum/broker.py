@@ -4,14 +4,14 @@
     messages  ──┴─▶  receiving ─▶│ RoXSum    │─────────▶│ filtering │──────────▶│ forwarding │──▶ per target
                      (limits)    └───────────┘          └───────────┘ of targets└────────────┘
 
-The three modules of §4 of the paper. *Receiving* reads documents and messages into the batch that is open, and closes
-it when it has as many documents or bytes as it may, or when its first document has waited long enough. *Filtering*
-(`summary_filter.py`, over the profiles of `broker_targets.py`) finds the documents of each target. *Forwarding* cuts
-the batch into one summary per target and encodes it.
+The three modules of §4 of the paper. *Receiving* reads documents and messages into the open batch, and closes it when
+it reaches its limit of documents or bytes, or when its first document has waited long enough. *Filtering*
+(`summary_filter.py`, over the profiles of `broker_targets.py`) finds the documents of each target. *Forwarding* splits
+the batch into one summary per target and encodes each.
 
-Invariant: every readable document is in exactly one batch, and no batch is beyond its limits, but for a single
-document that is; what matches no profile goes nowhere and is counted. A message that can't be read changes nothing.
-Not done: sending. A broker gives messages; whoever calls it owns the network, and calls `poll` when nothing comes in.
+Invariant: every readable document is in exactly one batch, and no batch exceeds its limits unless a single document
+does; a document that matches no profile is dropped and counted. An unreadable message changes nothing.
+Not done: sending. A broker returns messages; the caller sends them, and calls `poll` when no input arrives.
 """
 
 import os
@@ -34,15 +34,13 @@ from .message.message_limits import MessageLimits
 from .summary import RoXSum
 from .summary_filter import Filtering
 
-# Documents are read in groups of so many bytes.
+# Documents are read in groups of up to this many bytes.
 _GROUP_BYTES = 8 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class BatchLimits:
-    """When a batch is closed: documents, bytes and distinct label paths that it may have, seconds that its first
-    document may wait.
-    """
+    """Limits of a batch: documents, bytes and distinct label paths, and seconds that its first document may wait."""
 
     documents: int = 10_000
     bytes: int = 64 << 20
@@ -53,12 +51,12 @@ class BatchLimits:
         for limit in fields(self):
             value = getattr(self, limit.name)
             if isinstance(value, bool) or not isinstance(value, int | float) or value <= 0:
-                raise LimitError(f"BatchLimits({limit.name}={value!r}): a limit is a number above 0")
+                raise LimitError(f"BatchLimits({limit.name}={value!r}): a limit must be a number above 0")
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """What goes to one target: an encoded RoXSum and how many documents it carries."""
+    """A message to one target: an encoded RoXSum and its number of documents."""
 
     target: Target
     data: bytes = field(repr=False)
@@ -67,14 +65,14 @@ class Message:
 
 @dataclass(slots=True)
 class Received:
-    """What came of receiving: the messages of batches that were closed, and the refused documents' errors, by place."""
+    """The result of receiving: the messages of closed batches, and the errors of rejected documents, by place."""
 
     messages: list[Message] = field(default_factory=list)
     errors: dict[int, PathcastError] = field(default_factory=dict)
 
 
 class Receiving:
-    """Reads what comes in into the batch that is open; gives out batches that are full."""
+    """Reads input into the open batch; returns full batches."""
 
     def __init__(
         self,
@@ -111,12 +109,12 @@ class Receiving:
         return bool(len(self._open)) and (full or self._clock() - self._since >= limits.seconds)
 
     def close(self) -> RoXSum:
-        """The open batch; a new one takes its place."""
+        """Close and return the open batch; begin a new one."""
         closed, self._open, self._bytes = self._open, self._empty(), 0
         return closed
 
     def documents(self, documents: Iterable[Readable], errors: dict[int, PathcastError]) -> Iterator[RoXSum]:
-        """Take in documents; gives the batches that became full, and puts the refused documents into `errors`."""
+        """Add documents; return the batches that became full; `errors` gets the errors of rejected documents."""
         waiting: list[Readable] = []
         first = size = 0
         for place, document in enumerate(documents):
@@ -134,7 +132,7 @@ class Receiving:
             yield from self._read(waiting, first, errors)
 
     def message(self, data: bytes | bytearray | memoryview) -> Iterator[RoXSum]:
-        """Take in a message of another broker; gives the batches that became full."""
+        """Add a message of another broker; return the batches that became full."""
         batch = RoXSum.decode(
             data,
             limits=self._message_limits,
@@ -158,7 +156,7 @@ class Receiving:
             try:
                 self._open.extend(batch.restrict(batch.ids[at:last].tolist()))
             except LimitError:
-                # Together with what waits there are too many label paths for one batch.
+                # Together with the open batch there are too many label paths for one batch.
                 if not len(self._open):
                     raise
                 yield self.close()
@@ -180,7 +178,7 @@ class Receiving:
         try:
             refused = self._open.add_many(documents)
         except LimitError as error:
-            # The label paths of these and of what waits are too many for one batch: apart they may do.
+            # Together with the open batch there are too many label paths for one batch: separate batches may do.
             if len(self._open):
                 yield self.close()
                 yield from self._read(documents, first, errors)
@@ -198,7 +196,7 @@ class Receiving:
 
 
 class Forwarding:
-    """Cuts a batch into a summary per target and encodes each."""
+    """Splits a batch into one summary per target and encodes each."""
 
     def __init__(self, level: int) -> None:
         self.level = level
@@ -212,9 +210,9 @@ class Forwarding:
 
 
 class Broker:
-    """Receives documents and messages, matches them in batches, and gives one message per target and batch.
+    """Receives documents and messages, matches them in batches, and returns one message per target and batch.
 
-    `level` is zstd's. `trusted` takes other brokers' word for the summaries of their messages (`RoXSum.decode`).
+    `level` is zstd's. `trusted` accepts the summaries in other brokers' messages unchecked (`RoXSum.decode`).
 
     >>> broker = pathcast.roxsum.Broker()
     >>> profile = broker.subscribe("east", "//title")
@@ -262,19 +260,19 @@ class Broker:
     # Profiles.
 
     def subscribe(self, target: Target, xpath: str) -> int:
-        """Let a target have what matches a profile; the profile's id."""
+        """Add a profile of a target; return the profile's id."""
         return self.targets.add(target, xpath)
 
     def unsubscribe(self, profile: int) -> None:
-        """Forget a profile; `KeyError` when there is none with this id."""
+        """Remove a profile; `KeyError` when there is none with this id."""
         self.targets.remove(profile)
 
     # Documents and messages.
 
     def receive(self, documents: Iterable[Readable]) -> Received:
-        """Take in documents of clients; unreadable ones are refused, each alone."""
+        """Receive documents of clients; unreadable ones are rejected individually."""
         if isinstance(documents, str | bytes | bytearray | memoryview):
-            raise TypeError("receive takes several documents; put a single one into a list")
+            raise TypeError("receive takes a list of documents; put a single document into a list")
         received = Received()
         for batch in self.receiving.documents(documents, received.errors):
             received.messages += self._send(batch)
@@ -283,7 +281,7 @@ class Broker:
         return received
 
     def receive_message(self, data: bytes | bytearray | memoryview) -> Received:
-        """Take in a message of another broker; `MessageError` when it can't be read, and then nothing is taken in."""
+        """Receive a message of another broker; `MessageError`, without any change, when it cannot be read."""
         received = Received()
         for batch in self.receiving.message(data):
             received.messages += self._send(batch)
@@ -299,7 +297,7 @@ class Broker:
         return self._send(self.receiving.close()) if self.receiving.waiting else []
 
     def statistics(self) -> dict[str, int]:
-        """What has been done so far."""
+        """Counts so far."""
         return {**self._counts, "waiting": self.receiving.waiting, "profiles": len(self.targets.subscriptions)}
 
     def _send(self, batch: RoXSum) -> list[Message]:
@@ -319,7 +317,7 @@ class Broker:
 
 
 def document_targets(found: dict[Target, BitMap]) -> dict[int, list[Target]]:
-    """The paper's table from documents to their targets, turned round from that of targets to their documents."""
+    """The paper's table from documents to their targets: the inverse of the table from targets to documents."""
     targets: dict[int, list[Target]] = {}
     for target, documents in found.items():
         for document in documents:
@@ -328,10 +326,10 @@ def document_targets(found: dict[Target, BitMap]) -> dict[int, list[Target]]:
 
 
 def _size(document: Readable) -> int:
-    """How many bytes a document counts for before it is read."""
+    """The estimated size of a document before it is read."""
     if not isinstance(document, os.PathLike):
         return len(document)
     try:
         return Path(document).stat().st_size
     except OSError:
-        return 0  # reading it will say what is wrong
+        return 0  # reading the document will report the error

@@ -1,11 +1,11 @@
-"""Targets: the routing table of a broker, profiles (XPath) by the broker that wants what they match.
+"""Targets: the routing table of a broker, with the profiles (XPath) of each target.
 
     targets = Targets({"east": ["/bib/book/title"], "west": ["//article[@year = 2007]"]})
     profile = targets.add("west", "/bib//author")
     targets.remove(profile)
 
-All profiles of all targets are one set of subscriptions with one matcher, so that what they share is matched once.
-A target is any hashable value; it stays in the table when its last profile goes, and then gets nothing.
+All profiles of all targets are one set of subscriptions with one matcher, so that common parts are matched once. A
+target is any hashable value; it stays in the table after its last profile is removed, and then receives nothing.
 """
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping
@@ -22,7 +22,7 @@ class Targets:
 
     def __init__(self, patterns: Mapping[Any, Iterable[str]] | None = None, namespaces: Namespaces = None) -> None:
         if patterns is not None and not isinstance(patterns, Mapping):
-            raise TypeError("targets are a mapping, such as {'east': ['//title', '/news']}")
+            raise TypeError("targets must be a mapping, such as {'east': ['//title', '/news']}")
         self.subscriptions = Subscriptions(namespaces)
         self._numbers: dict[Target, int] = {}
         self._targets: list[Target] = []
@@ -40,13 +40,13 @@ class Targets:
         return target in self._numbers
 
     def add(self, target: Target, xpath: str) -> int:
-        """Add a profile; its id, for `remove`."""
+        """Add a profile; return its id, for `remove`."""
         return self.subscriptions.add(xpath, self._name(target))
 
     def add_many(self, target: Target, xpaths: Iterable[str]) -> list[int]:
-        """Add profiles of one target, all or none; their ids."""
+        """Add profiles of one target, all or none; return their ids."""
         if isinstance(xpaths, str):
-            raise TypeError(f"target {target!r}: its patterns are several expressions, not a single str")
+            raise TypeError(f"target {target!r}: patterns must be a list of expressions, not a single str")
         name = self._name(target)
         wanted = list(xpaths)
         return list(self.subscriptions.add_many(wanted, [name] * len(wanted)))
@@ -63,7 +63,7 @@ class Targets:
         return self._matcher
 
     def of_name(self, name: str) -> Target:
-        """The target behind a subscriber's name."""
+        """The target of a subscriber's name."""
         return self._targets[int(name)]
 
     def _name(self, target: Target) -> str:

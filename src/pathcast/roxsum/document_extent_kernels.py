@@ -1,8 +1,8 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
 """Leaves and extents: which label paths end in each document, and which documents end in each label path.
 
-A document's leaves are the label paths of its elements without child elements, each once. Turned round, label path to
-documents, they are the extents.
+A document's leaves are the label paths of its elements without child elements, each once. The inverse, from label path
+to documents, is the extents.
 """
 
 from typing import NamedTuple
@@ -34,7 +34,7 @@ class PathTree(NamedTuple):
 
 
 class PathEntries(NamedTuple):
-    """What label paths satisfy: the entries of path `p` are `entries[begins[p] : begins[p + 1]]`."""
+    """The entries that label paths match: those of path `p` are `entries[begins[p] : begins[p + 1]]`."""
 
     begins: Int64s
     entries: Int32s
@@ -56,7 +56,7 @@ def leaves_of_elements(
     leaf_begin: Writable[Int64s],
     leaves: Writable[Int32s],
 ) -> int:
-    """The leaves of documents from their elements; how many."""
+    """Write the leaves of documents from their elements; return how many."""
     count = 0
     for index in range(len(offsets) - 1):
         for element in range(offsets[index], offsets[index + 1]):
@@ -78,7 +78,7 @@ def leaves_of_tokens(
     leaf_begin: Writable[Int64s],
     leaves: Writable[Int32s],
 ) -> int:
-    """The leaves of documents from their tokens; how many, or -1 - the first document whose tokens make no tree."""
+    """Write the leaves of documents from their tokens; return how many, or -1 - the first that is not a tree."""
     count = 0
     for index in range(len(tokens.begins) - 1):
         current = np.int32(NONE)
@@ -120,7 +120,7 @@ def turn_round(
 ) -> None:
     """Write the ids of the rows (in their order) that end in each path; path `n`'s are `begin[n] : begin[n + 1]`.
 
-    `begin` comes with zeros and one place more than there are paths and their end.
+    `begin` must be zeros, with two places more than there are paths.
     """
     for k in range(len(rows)):
         for at in range(leaf_begin[rows[k]], leaf_begin[rows[k] + 1]):
@@ -162,7 +162,7 @@ def collect_entries(
 ) -> int:
     """The entries of the rows from `first` on, ascending: those of all paths that a document has.
 
-    Gives the first row that found no room in `out`, or how many there are.
+    Returns the first row without room in `out`, or the number of rows.
     """
     for k in range(first, len(rows)):
         total = 0

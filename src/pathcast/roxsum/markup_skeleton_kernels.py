@@ -6,16 +6,16 @@ r"""Skeletons: documents cut into markup, which repeats, and values, which do no
 
 A token is the markup up to a value or to the end of a tag, with the white space before it; what may stand between two
 tokens is one value: an attribute's, a text without the white space around it, a comment, a CDATA section or the data
-of a processing instruction. Tokens and values, written one after the other, are the document, byte for byte, whatever
-its spelling; so the cut need not be clever, only complete.
+of a processing instruction. Tokens and values in order are the document, byte for byte, whatever its spelling; so the
+cut need not be clever, only complete.
 
-A token is known by its bytes, the kind of the element that it opens, closes or lies in, the column of the value that
-follows, and whether it opens or closes that element. The kind of an element is the end of its label path, its parent's
-name and its own; it is written as the first label path that ends so. (Whole paths would make as many tokens as there
-are paths, which in a recursive schema is no end.) Documents of one schema share a few hundred tokens.
+A token is identified by its bytes, the kind of the element that it opens, closes or lies in, the column of the value
+that follows, and whether it opens or closes that element. The kind of an element is the end of its label path: its
+parent's name and its own; it is represented by the first label path with this end. (Whole paths would make as many
+tokens as paths, without bound in a recursive schema.) Documents of one schema share a few hundred tokens.
 
-The documents are known to be well-formed (they were read before), but nothing is taken on trust: whatever does not look
-as expected makes the document a raw one, a single value after an empty token.
+The documents are well-formed (they were read before), but this is not relied on: a document with anything unexpected
+becomes raw, a single value after an empty token.
 """
 
 from typing import NamedTuple
@@ -44,7 +44,7 @@ from .token_table_kernels import (
 )
 
 NO_VALUE = -3
-# Document by document: to be cut, raw because it was asked for, or because it does not fit; or what has no room for it.
+# Per document: to be cut, raw by request, or raw because it does not fit; or the buffer that is full.
 CUT, ASKED, UNFIT, FULL_TOKENS, FULL_COLUMNS, FULL_OUT = range(6)
 MAX_TOKEN = 1 << 12
 # What may stand in a start tag (its end may end the element, too), and between tags; or nothing that is known here.
@@ -277,14 +277,14 @@ def read_between(data, p, end):
 
 @part
 def text_follows(data, p, end):
-    """Whether the next that is no white space is text: it goes on the token of the tag before it."""
+    """Whether text follows the white space, which then belongs to the token of the tag before it."""
     after = skip_space(data, p, end)
     return after < end and data[after] != 60
 
 
 @part
 def cut_document(read, index, labels, columns, tokens, counts, output):
-    """Cut one document: `CUT`, `UNFIT`, or what is full.
+    """Cut one document; return `CUT`, `UNFIT`, or the buffer that is full.
 
     The token that is open begins at `start`; `tag_node` is where it stands, and `flags` what it does there. Elements
     and their attributes must come as they were read: `element` is the last that began, `attribute` the next one of it,
@@ -333,7 +333,7 @@ def cut_document(read, index, labels, columns, tokens, counts, output):
             flags |= CLOSES
             current = labels.parents[current]
         if kind == NO_VALUE:
-            # A tag has ended. White space before the next tag goes on the next token.
+            # A tag has ended. White space before the next tag belongs to the next token.
             if text_follows(data, p, end):
                 continue
             v = w = p
@@ -350,7 +350,7 @@ def cut_document(read, index, labels, columns, tokens, counts, output):
 
 @part
 def write_raw(begin, end, counts, output):
-    """Write down a whole document as one value: `UNFIT`, or `FULL_OUT`."""
+    """Write a whole document as one value; return `UNFIT`, or `FULL_OUT`."""
     out, value = counts[N_OUT_TOKENS], counts[N_OUT_VALUES]
     if out + 2 > len(output.tokens) or value + 2 > len(output.value_starts):
         return FULL_OUT
@@ -372,7 +372,7 @@ def cut_documents(
     counts: Writable[Int64s],
     output: Output,
 ) -> int:
-    """Cut the documents from `first` on; the first that found no room (`counts[N_FULL]` says where), or how many."""
+    """Cut the documents from `first` on; return the first without room (`counts[N_FULL]`: where), or how many."""
     for index in range(first, len(read.offsets) - 1):
         n_tokens, n_values = counts[N_OUT_TOKENS], counts[N_OUT_VALUES]
         result = UNFIT

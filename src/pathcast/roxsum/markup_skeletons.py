@@ -5,13 +5,13 @@
                  ▼
               Skeletons: bytes, label path, column and flags of every token; label path and kind of every column
 
-`markup_skeleton_kernels.py` says what a token is. A column is all values of one sort (text, one attribute, …) of the
+`markup_skeleton_kernels.py` defines tokens. A column is all values of one sort (text, one attribute, …) of the
 elements of one kind, that is, at label paths that end in the same two names.
 
-Invariant: tables are appended to, never changed, so that batches which came of one another share them; a token's number
-means the same for good. Tokens and values of a document, written one after the other, are its bytes.
-Cost: one hash probe a token. `MAX_TOKENS` and `MAX_TOKEN_BYTES` bound the tables: a document that would need more of
-either, or that is cut in no way, is a single value (raw).
+Invariant: tables are append-only, so that a batch and its parts share them; a token's number never changes its meaning.
+Tokens and values of a document, in order, are its bytes.
+Cost: one hash probe per token. `MAX_TOKENS` and `MAX_TOKEN_BYTES` bound the tables: a document that would need more of
+either, or that cannot be cut, is a single value (raw).
 """
 
 from dataclasses import dataclass
@@ -65,7 +65,7 @@ RAW_TOKENS = np.array([[NONE, NONE], [RAW, RAW_TEXT], [0, 0]], dtype=np.int32)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tokens:
-    """Tokens that do not grow: `stored[token_offsets[t] : token_offsets[t + 1]]`, and `meta` of each."""
+    """A fixed set of tokens: `stored[token_offsets[t] : token_offsets[t + 1]]`, and `meta` of each."""
 
     token_offsets: Int64s
     stored: Bytes
@@ -105,7 +105,7 @@ class Skeletons:
 
     @property
     def columns(self) -> int:
-        """How many columns there are."""
+        """The number of columns."""
         return int(self._counts[N_COLUMNS])
 
     @property
@@ -140,17 +140,17 @@ class Skeletons:
 
     @classmethod
     def of(cls, paths: LabelPaths, column_node: Int32s, column_kind: Int32s, tokens: Tokens) -> "Skeletons":
-        """The table with these columns and tokens, under their numbers; ValueError when one is there twice."""
+        """The table with these columns and tokens, under their numbers; ValueError when one occurs twice."""
         skeletons = cls(paths)
         columns = skeletons.enter_columns(column_node, column_kind)
         numbers = skeletons.intern(tokens.stored, tokens.token_offsets, tokens.meta)
         for found, what in ((columns, "column"), (numbers, "token")):
             if not np.array_equal(found, np.arange(len(found))):
-                raise ValueError(f"a {what} is there twice, or one too many")
+                raise ValueError(f"a {what} occurs twice, or there is one too many")
         return skeletons
 
     def node_kinds(self) -> Int32s:
-        """For each label path the first one that ends in the same two names, and `NONE` for the place of no element."""
+        """For each label path the first one that ends in the same two names, and `NONE` for the entry of no element."""
         known, count = len(self._node_kind) - 1, len(self.paths)
         if known < count:
             names, parents = self.paths.name_ids, self.paths.parents

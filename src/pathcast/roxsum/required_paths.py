@@ -1,10 +1,10 @@
 """Demands: the plain paths that a document must have before a pattern with predicates can match it.
 
-Of a tree pattern, every path from the root to an element that is demanded outright (not under `or` or `not`), values
-left out. A document that lacks one of them can't match; a document that has all of them may still not: the branches of
-`/a/b[c][d]` may lie under two different `b`. So demands give candidates, never answers.
+The demands of a tree pattern are the paths from the root to each required element (not under `or` or `not`), without
+values. A document that lacks one of them cannot match; a document that has all of them may still not match: the
+branches of `/a/b[c][d]` may be under two different `b`. So demands yield candidates, not matches.
 
-Invariant: the candidates of a pattern hold all documents that match it.
+Invariant: the candidates of a pattern include all documents that match it.
 """
 
 from collections.abc import Iterator

@@ -1,7 +1,7 @@
-"""Holding: documents under ids, with their tree, extents and contents; what all batches can be asked.
+"""Documents under ids, with their tree, extents and contents: the queries that all batches support.
 
-Invariant: ids ascend, and `rows[k]` is where the document `ids[k]` stands in `contents`; extents are worked out when
-they are asked for, and kept up to date while documents come and go one by one.
+Invariant: ids ascend, and `rows[k]` is the row of the document `ids[k]` in `contents`; extents are computed on
+demand, and updated while documents are added and removed one by one.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -18,7 +18,7 @@ from .markup_skeletons import Skeletons
 from .summary_filter import bitmap_of
 from .token_table_kernels import GIVEN_UP
 
-# Up to so many documents at a time are put into extents one by one; with more, extents are worked out anew in bulk.
+# Up to this many documents at a time are added to extents one by one; with more, extents are recomputed in bulk.
 _FEW = 8
 _LARGEST_ID = (1 << 32) - 1
 
@@ -46,7 +46,7 @@ class SummarizedDocuments:
 
     @property
     def _reader(self) -> Reader:
-        """Reads with the names that the tree has; most parts of a batch never need one."""
+        """A reader with the names of the tree; most parts of a batch never need one."""
         if self._made_reader is None:
             self._made_reader = Reader(self.paths.names, self.limits, self.entities)
         return self._made_reader
@@ -68,7 +68,7 @@ class SummarizedDocuments:
 
     @property
     def rows(self) -> Int64s:
-        """Where each document stands in `contents`."""
+        """The row of each document in `contents`."""
         return self._rows
 
     @property
@@ -78,14 +78,14 @@ class SummarizedDocuments:
 
     @property
     def contents(self) -> Contents:
-        """What the documents hold."""
+        """The content of the documents."""
         if len(self._parts) > 1:
             self._parts = [Contents.joined(self._parts)]
         return self._parts[0]
 
     @property
     def extents(self) -> Mapping[int, BitMap]:
-        """For each label path that ends a branch of some document the ids of those documents."""
+        """For each label path that ends a branch of some document, the ids of those documents."""
         if self._extents is None:
             contents = self.contents
             begin, ids = contents.extents(self._rows, self._ids.astype(np.uint32), len(self.paths))
@@ -148,17 +148,17 @@ class SummarizedDocuments:
         """The id that the next document gets."""
         return self._next
 
-    # How documents come in, and which there are.
+    # Adding documents, and looking them up.
 
     def _fresh(self, count: int) -> Int64s:
         """The next ids."""
         first = self._next
         if first + count - 1 > _LARGEST_ID:
-            raise LimitError(f"a batch gives out {_LARGEST_ID + 1:,} ids at most; begin a new one")
+            raise LimitError(f"a batch holds up to {_LARGEST_ID + 1:,} document ids; start a new batch")
         return np.arange(first, first + count, dtype=np.int64)
 
     def _enter(self, contents: Contents, rows: Int64s, ids: Int64s) -> None:
-        """Take up contents of which these rows get these ids."""
+        """Add contents; these rows get these ids."""
         if self._extents is not None and len(rows) <= _FEW:
             for row, id in zip(rows.tolist(), ids.tolist(), strict=True):
                 for node in contents.leaves[contents.leaf_begin[row] : contents.leaf_begin[row + 1]].tolist():
@@ -167,7 +167,7 @@ class SummarizedDocuments:
             self._extents = None
         base = sum(map(len, self._parts))
         self._parts = [part for part in self._parts if len(part)] + [contents]
-        # A part is joined with the one before it once it is as large: so no document is copied often.
+        # A part is joined with the previous one once it is as large, so that no document is copied often.
         while len(self._parts) > 1 and len(self._parts[-1]) >= len(self._parts[-2]):
             self._parts[-2:] = [Contents.joined(self._parts[-2:])]
         ascends = not len(self._ids) or not len(ids) or ids[0] > self._ids[-1]
@@ -179,7 +179,7 @@ class SummarizedDocuments:
         self._nodes = None
 
     def _take(self, other: "SummarizedDocuments", rows: Int64s, ids: Int64s) -> None:
-        """Take in rows of another batch under these ids."""
+        """Add rows of another batch under these ids."""
         contents = other.contents
         if other.skeletons is self.skeletons:
             if len(self._parts) == 1 and self._parts[0] is contents:
@@ -207,11 +207,11 @@ class SummarizedDocuments:
         node_of = self.paths.absorb(other.paths, nodes)
         token_of = self.skeletons.absorb(other.skeletons, nodes, node_of, used)
         if np.any(token_of == GIVEN_UP):
-            raise LimitError("the documents of both batches have more kinds of markup together than one batch holds")
+            raise LimitError("the documents of both batches together have more kinds of markup than one batch can hold")
         return contents.renumbered(token_of, node_of)
 
     def _check_same(self, other: "SummarizedDocuments", ids: Int64s) -> None:
-        """Refuse ids that mean different documents."""
+        """Reject ids that refer to different documents."""
         mine, theirs = (batch._rows[np.searchsorted(batch._ids, ids)] for batch in (self, other))
         if self.contents is other.contents and np.array_equal(mine, theirs):
             return
@@ -219,7 +219,7 @@ class SummarizedDocuments:
         others = other.contents.documents(other.skeletons, theirs)
         for id, one, another in zip(ids.tolist(), documents, others, strict=True):
             if one != another:
-                raise ValueError(f"two different documents have the id {id}; join such batches with extend")
+                raise ValueError(f"two different documents have the id {id}; combine such batches with extend")
 
     def _leaves(self, row: int) -> list[int]:
         """The leaves of the document in a row."""

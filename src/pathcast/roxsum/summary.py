@@ -1,4 +1,4 @@
-"""RoXSum: many documents as one structure that is matched, split and sent on without taking it apart.
+"""RoXSum: many documents as one structure that is matched, split and forwarded as a whole.
 
     <bib><book><title/></book></bib>   0            (virtual root)
     <bib><book><title/></book>                       │
@@ -8,15 +8,15 @@
 
 The summary is a tree with one node per label path of the documents; the extent of a node holds the documents in which
 an element with that path has no child elements. A document has a path exactly if it is in the extent of the path or of
-one below it. Beside the summary lies what the documents hold (`batch_contents.py`), so that each comes back byte for
-byte.
+one below it. The batch also holds the documents' contents (`batch_contents.py`), so that each document is restored byte
+for byte.
 
 After Vagena, Moro and Tsotras: RoXSum (ICDE 2007). The paper's structure answers linear paths exactly; other patterns
 get candidates from it and are verified on the document (`summary_filter.py`).
 
-Invariant: an id, once given, means the same document for good, in parts and messages too; extents hold no other ids.
-Cost: building some 10 µs a document of 1 KB; adding one document some 200 µs; parts of a batch share its memory.
-Not done: a batch, and the batches that came of it, are for one thread at a time where one of them still grows.
+Invariant: an id permanently refers to the same document, in parts and messages too; extents hold no other ids.
+Cost: building some 10 µs per document of 1 KB; adding one document some 200 µs; parts of a batch share its memory.
+Not done: while a batch or one of its parts still grows, only one thread at a time may use them.
 """
 
 import os
@@ -39,15 +39,15 @@ from .message.message_limits import MessageLimits
 from .summarized_documents import SummarizedDocuments
 from .summary_filter import Filtering, numbers_of
 
-# Documents are read in groups of so many bytes.
+# Documents are read in groups of up to this many bytes.
 _GROUP_BYTES = 16 << 20
 
 
 class Terms(TypedDict, total=False):
-    """On what terms a message is taken: within which limits, of the message and of its documents.
+    """The terms for accepting a message: limits of the message and of its documents.
 
-    Unless `trusted`, every document is read anew from the bytes that come out, so that its summary is right whoever
-    wrote the message. `trusted` takes the sender's word for the summary; use it for messages of one's own brokers.
+    Unless `trusted`, every document is read again from its decoded bytes, so that its summary is right whatever the
+    sender wrote. `trusted` accepts the sender's summary; use it for messages of your own brokers.
     """
 
     limits: MessageLimits | None
@@ -76,13 +76,13 @@ class RoXSum(SummarizedDocuments):
     ) -> "RoXSum":
         """A batch of documents, numbered 0, 1, 2, … in their order.
 
-        With `errors="return"` unreadable documents are left out; their numbers are given to no other, and
-        `batch.errors` holds why.
+        With `errors="return"` unreadable documents are omitted; their numbers are not reused, and `batch.errors` has
+        the errors.
         """
         if errors not in ("raise", "return"):
             raise ValueError(f"errors={errors!r}: must be 'raise' or 'return'")
         if isinstance(documents, str | bytes | bytearray | memoryview):
-            raise TypeError("build takes several documents; put a single one into a list")
+            raise TypeError("build takes a list of documents; put a single document into a list")
         batch = cls(limits=limits, entities=entities)
         for group in [documents] if isinstance(documents, DocumentBatch) else batch._groups(documents):
             if errors == "raise" and group.errors:
@@ -90,7 +90,7 @@ class RoXSum(SummarizedDocuments):
             batch._append(group)
         return batch
 
-    # What it holds.
+    # Content.
 
     def __repr__(self) -> str:
         return f"<RoXSum: {len(self):,} documents, {len(self.nodes):,} label paths>"
@@ -98,16 +98,16 @@ class RoXSum(SummarizedDocuments):
     # Changes.
 
     def add(self, document: Readable | Document) -> int:
-        """Add one document; its id. `DocumentError` or `LimitError` when it can't be read."""
+        """Add one document; return its id. `DocumentError` or `LimitError` when it cannot be read."""
         batch = document.alone() if isinstance(document, Document) else self._reader.read([document])
         if batch.errors:
             raise batch.errors[0]
         return int(self._append(batch)[0])
 
     def add_many(self, documents: Iterable[Readable | Document]) -> dict[int, PathcastError]:
-        """Add documents under the next ids; unreadable ones are left out and use up none.
+        """Add documents under the next ids; unreadable ones are omitted and use no id.
 
-        Gives the errors of those, by place. `LimitError` when there are too many label paths: then some may be in.
+        Returns their errors, by place. `LimitError` when there are too many label paths: some may be added by then.
         """
         refused: dict[int, PathcastError] = {}
         done = 0
@@ -131,17 +131,16 @@ class RoXSum(SummarizedDocuments):
             self._compact()
 
     def extend(self, other: "RoXSum") -> Int64s:
-        """Take in the documents of another batch, with new ids; those ids, in the order of the other's."""
+        """Add the documents of another batch, with new ids; return those ids, in the order of the other's."""
         ids = self._fresh(len(other))
         self._take(other, other._rows, ids)
         return ids
 
     @classmethod
     def merge(cls, parts: Iterable["RoXSum"]) -> "RoXSum":
-        """Parts of one batch as one again: documents keep their ids, and an id in several parts is one document.
+        """Merge parts of one batch: documents keep their ids, and an id in several parts is one document.
 
-        `ValueError` when two parts mean different documents by one id; batches that have nothing to do with each other
-        are joined with `extend`.
+        `ValueError` when an id refers to different documents in two parts; use `extend` for unrelated batches.
         """
         merged = cls()
         for number, part in enumerate(parts):
@@ -157,7 +156,7 @@ class RoXSum(SummarizedDocuments):
     # Matching and splitting.
 
     def match(self, matcher: Matcher) -> dict[int, Int32s]:
-        """The ids of the subscriptions that each document matches, ascending; documents without any are left out.
+        """The ids of the subscriptions that each document matches, ascending; documents without matches are omitted.
 
         `LimitError` when a document would cost the engine more than it allows.
         """
@@ -173,7 +172,7 @@ class RoXSum(SummarizedDocuments):
         return found
 
     def candidates(self, matcher: Matcher) -> BitMap:
-        """The documents that extents alone can't decide for some pattern with predicates."""
+        """The documents that extents alone cannot decide for some pattern with predicates."""
         return Filtering(self, matcher).candidates()
 
     def route(self, targets: Targets | Mapping[Any, Iterable[str]]) -> dict[Target, BitMap]:
@@ -185,7 +184,7 @@ class RoXSum(SummarizedDocuments):
         return found
 
     def split(self, targets: Targets | Mapping[Any, Iterable[str]]) -> dict[Target, "RoXSum"]:
-        """A batch for each target, with just its documents, under the same ids; they share this one's memory."""
+        """One batch per target, with only its documents, under the same ids; the batches share this one's memory."""
         return {target: self.restrict(documents) for target, documents in self.route(targets).items()}
 
     def restrict(self, ids: Iterable[int] | BitMap) -> "RoXSum":
@@ -231,7 +230,7 @@ class RoXSum(SummarizedDocuments):
 
     @classmethod
     def decode_documents(cls, data: bytes | bytearray | memoryview, **terms: Unpack[Terms]) -> list[bytes]:
-        """The documents of a message, in the order of their ids; as `decode`, where nobody asks for the summary."""
+        """The documents of a message, in the order of their ids; as `decode`, but without the summary."""
         from .message.batch_decoder import decode_documents
 
         return decode_documents(*cls._received(data, terms), trusted=terms.get("trusted", False))
@@ -240,33 +239,33 @@ class RoXSum(SummarizedDocuments):
     def _received(
         cls, data: bytes | bytearray | memoryview, terms: Terms
     ) -> "tuple[RoXSum, memoryview, MessageLimits]":
-        """An empty batch for what a message brings, the message, and its limits."""
+        """An empty batch for the documents of a message, the message, and its limits."""
         empty = cls(limits=terms.get("document_limits"), entities=terms.get("entities", "refuse"))
         return empty, memoryview(data), terms.get("limits") or MessageLimits()
 
     # What decoding uses.
 
     def read_again(self, documents: list[bytes | str]) -> DocumentBatch:
-        """Documents that a message brought, read; `MessageError` when one can't be read."""
+        """Read the documents of a message; `MessageError` when one cannot be read."""
         batch = self._reader.read(documents, borrowed=True)
         for index, error in batch.errors.items():
-            raise MessageError(f"document {index} of the message can't be read: {error}")
+            raise MessageError(f"cannot read document {index} of the message: {error}")
         return batch
 
     def take_documents(self, documents: list[bytes | str], ids: Int64s, next_id: int) -> "RoXSum":
-        """Take in documents that a message brought, by reading them."""
+        """Add the documents of a message by reading them."""
         for first, last in _grouped(documents):
             self._append(self.read_again(documents[first:last]), ids[first:last])
         self._next = next_id
         return self
 
     def check_documents(self, documents: list[bytes | str]) -> None:
-        """`MessageError` when a document that a message brought can't be read."""
+        """`MessageError` when a document of a message cannot be read."""
         for first, last in _grouped(documents):
             self.read_again(documents[first:last])
 
     def take_contents(self, skeletons: Skeletons, contents: Contents, ids: Int64s, next_id: int) -> "RoXSum":
-        """Take in contents that a message brought, as they are."""
+        """Add the contents of a message as they are."""
         self._share(skeletons)
         self._parts, self._ids, self._rows = [contents], ids, np.arange(len(ids), dtype=np.int64)
         self._extents, self._next = None, next_id
@@ -293,7 +292,7 @@ class RoXSum(SummarizedDocuments):
     def _append(self, batch: DocumentBatch, ids: Int64s | None = None, *, keep_places: bool = True) -> Int64s:
         """Add the readable documents of a batch, by default under the next ids; their ids.
 
-        With `keep_places` unreadable ones use up an id, and have their error under it.
+        With `keep_places` an unreadable document uses an id, and has its error under it.
         """
         contents = Contents.of(self.skeletons, batch)
         good = np.ones(len(batch), dtype=np.bool_)
@@ -309,7 +308,7 @@ class RoXSum(SummarizedDocuments):
         return ids
 
     def _compact(self) -> None:
-        """Give back the memory of removed documents, and of markup and label paths that only they had."""
+        """Free the memory of removed documents, and of markup and label paths that only they had."""
         kept = RoXSum(limits=self.limits, entities=self.entities)
         kept._take(self, self._rows, self._ids)
         self._share(kept.skeletons)

@@ -7,13 +7,14 @@
 A label path, written as a document of one element in another, matches exactly the plain paths that every document with
 it matches: so the engine runs over the summary's paths, once, and not over the documents. Plain paths need no more.
 
-Patterns with predicates are not decided by extents: `/a/b[c][d]` finds a document in the extents of `/a/b/c` and of
-`/a/b/d` whose `c` and `d` lie under different `b`. Documents that have every path that such a pattern demands are
-its candidates; they are written out, read, and matched as documents.
+Extents do not decide patterns with predicates: for `/a/b[c][d]`, a document may be in the extents of `/a/b/c` and of
+`/a/b/d` while its `c` and `d` are under different `b`. Documents that have every path that such a pattern demands are
+its candidates; they are restored, read, and matched as documents.
 
-Invariant: answers are those of matching each document alone. A document that would cost the engine too much is in
+Invariant: matches are those of matching each document alone. A document that would cost the engine too much is in
 `errors` and matches nothing.
-Cost: the engine's time for the summary's paths; for ids a mark a match; for targets an OR of bitmaps a path and target.
+Cost: the engine's time for the summary's paths; for ids a mark per match; for targets an OR of bitmaps per path and
+target.
 """
 
 from array import array
@@ -42,9 +43,9 @@ if TYPE_CHECKING:
     from .summary import RoXSum
 
 _demands: "WeakKeyDictionary[Matcher, Demands]" = WeakKeyDictionary()
-# Documents are verified in groups of so many bytes.
+# Documents are verified in groups of up to this many bytes.
 _GROUP_BYTES = 8 << 20
-# Label paths that are longer together than this are not worth a pass of their own where documents have fewer tokens.
+# Label paths of more than this total length are not worth a separate pass where documents have fewer tokens.
 _WORTHWHILE = 1 << 20
 
 
@@ -93,7 +94,7 @@ def chains(paths: LabelPaths, nodes: Int32s) -> DocumentBatch:
 
 
 class Filtering:
-    """One batch before one matcher, whose subscriptions it takes as they are when it is made."""
+    """One batch and one matcher, with the matcher's subscriptions at the time of construction."""
 
     def __init__(self, batch: "RoXSum", matcher: Matcher) -> None:
         self.batch = batch
@@ -102,7 +103,7 @@ class Filtering:
         self.expansion = self.view.expansion
         self.demands = _demands_of(matcher, self.view)
 
-    # The two questions.
+    # The two queries.
 
     def ids(self) -> tuple[Int64s, Int32s]:
         """The subscriptions of each document, in the order of the batch's ids: offsets and ids, ascending."""
@@ -150,7 +151,7 @@ class Filtering:
         return steps <= max(_WORTHWHILE, batch.token_count)
 
     def _entries(self) -> tuple[Int64s, Int32s] | None:
-        """The entries of plain paths that each document matches; None when the engine refuses the label paths."""
+        """The entries of plain paths that each document matches; None when the engine rejects the label paths."""
         batch = self.batch
         nodes = batch.nodes
         plain = self._plain(nodes)
@@ -193,7 +194,7 @@ class Filtering:
         return offsets_of(plain)[offsets].astype(np.int64), entries[plain]
 
     def _by_subscriber(self) -> dict[str, BitMap] | None:
-        """The documents of plain paths, by subscriber; None when the engine refuses the label paths."""
+        """The documents of plain paths, by subscriber; None when the engine rejects the label paths."""
         extents = self.batch.extents
         leaves = np.array(sorted(extents), dtype=np.int32)
         plain = self._plain(leaves)
@@ -205,7 +206,7 @@ class Filtering:
         }
 
     def _subscribers(self, offsets: Int64s, entries: Int32s) -> dict[str, Int64s]:
-        """For each subscriber behind entries the places of those lists of entries, ascending."""
+        """For each subscriber of the entries, the places of the lists with its entries, ascending."""
         rows = SubscriberRows(self.expansion)
         offsets, ranks = rows.of_all(offsets, entries)
         order = np.argsort(ranks, kind="stable")
@@ -245,7 +246,7 @@ class Filtering:
         return found
 
     def _undecided(self, targets: Targets, found: Mapping[Target, BitMap]) -> BitMap:
-        """The candidates of tree patterns, but for those that all targets of the pattern get already."""
+        """The candidates of tree patterns, except those that all targets of the pattern already receive."""
         undecided = BitMap()
         for entry, documents in self._candidates_of_trees().items():
             names = self.expansion.subscribers_of(np.array([entry], dtype=np.int32))
@@ -263,7 +264,7 @@ class Filtering:
         return np.concatenate(offsets), np.concatenate([*ids, np.empty(0, dtype=np.int32)])
 
     def _verified_by_subscriber(self, places: Int64s) -> dict[str, Int64s]:
-        """For each subscriber the places in the batch of those documents that it gets."""
+        """For each subscriber, the places in the batch of the documents that it receives."""
         offsets, entries = [np.zeros(1, dtype=np.int64)], []
         for group, read in self._read(places):
             more_offsets, more = self.view.match_batch(read)
@@ -281,11 +282,11 @@ class Filtering:
         for group in np.split(places, np.flatnonzero(np.diff(sizes // _GROUP_BYTES)) + 1):
             read = reader.read(batch.contents.readable(batch.skeletons, batch.rows[group]))
             if read.errors:
-                raise MessageError(f"a document of the batch can't be read again: {read.errors[min(read.errors)]}")
+                raise MessageError(f"cannot read a document of the batch again: {read.errors[min(read.errors)]}")
             yield group, read
 
     def _note_errors(self, places: Int64s, read: DocumentBatch) -> None:
-        """Keep what an engine has against documents that would cost it too much."""
+        """Keep the errors of documents that would cost the engine too much."""
         self.errors.update((int(self.batch.ids[places[index]]), error) for index, error in read.errors.items())
 
 

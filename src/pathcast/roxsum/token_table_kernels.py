@@ -1,7 +1,7 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
-"""Tokens and columns for kernels: hash tables from what a token or column is to its number.
+"""Tokens and columns for kernels: hash tables from tokens and columns to their numbers.
 
-After `MAX_PROBES` a search gives up and the document is a raw one, so that markup made to collide costs a bounded time.
+After `MAX_PROBES` a search gives up and the document becomes raw, so that markup made to collide costs bounded time.
 """
 
 from typing import NamedTuple
@@ -74,7 +74,7 @@ def same(one, p, end, other, q):
 
 @rare
 def token_number(data, begin, end, node, column, flags, table, counts):
-    """The number of a token, given now if it had none; `NONE` when there is no room, or `GIVEN_UP`."""
+    """The number of a token, assigned if it had none; `NONE` when there is no room, or `GIVEN_UP`."""
     slots, hashes, meta, offsets, stored = table
     seed = (np.int64(node) + 1) * 1_000_003 + (np.int64(column) + 1) * 4 + flags
     mixed = hash_bytes(data, begin, end, seed)
@@ -112,7 +112,7 @@ def token_number(data, begin, end, node, column, flags, table, counts):
 
 @rare
 def column_number(node, kind, table, counts):
-    """The number of a column, given now if it had none; `NONE` when there is no room."""
+    """The number of a column, assigned if it had none; `NONE` when there is no room."""
     slot = edge_slot(table.slots, table.nodes, table.kinds, node, kind)
     column = table.slots[slot]
     if column == NONE:

@@ -1,9 +1,9 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
 """Bytes: the classes of XML's characters, UTF-8, references and names, as parts of the scanner.
 
-Every part takes the data and a place, and gives the place after what it read, or -1 when the document has to go to
-the expat reader: because it is wrong, or because it is right in a way that is not worth a fast path. Data end with a
-zero byte, which no class contains, so that a loop over a class needs no other end.
+Every part takes the data and a place, and returns the place after the part, or -1 when the document must go to the
+expat reader: because it is wrong, or because it is valid but too rare for a fast path. The data end with a zero byte,
+which no class contains, so that a loop over a class needs no other end.
 """
 
 from typing import Any
@@ -42,7 +42,7 @@ CLASS = _classes()
 MIX_C = np.uint64(0xD6E8FEB86659FD93)
 # LOW_BYTES[n] keeps the n lowest bytes of a number.
 LOW_BYTES = np.array([(1 << 8 * n) - 1 for n in range(9)], dtype=np.uint64)
-# Kernels read sixteen bytes at a time: so many zero bytes follow the last document.
+# Kernels read sixteen bytes at a time: this many zero bytes follow the last document.
 PADDING = 16
 
 LT, GT, AMP, QUOTE, APOSTROPHE, SLASH, BANG, QUESTION = 60, 62, 38, 34, 39, 47, 33, 63
@@ -64,7 +64,7 @@ LETTER_X = 120
 
 @part
 def skip_space(data, p):
-    """The first place from `p` on that is no white space."""
+    """The first place from `p` on that is not white space."""
     while CLASS[data[p]] & SPACE:
         p += 1
     return p

@@ -1,7 +1,7 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
 """Markup: declarations, comments, values and namespaces, as parts of the scanner.
 
-Each part checks one production of XML 1.0 or of Namespaces in XML and gives the place after it, or -1: ask expat.
+Each part checks one production of XML 1.0 or of Namespaces in XML and returns the place after it, or -1: ask expat.
 """
 
 import numpy as np
@@ -262,7 +262,7 @@ def decoded_value(data, begin, p, quote, arena, used):
 
 @rare
 def spelt(data, begin, colon, end, bindings, bound, spelling):
-    """Write a name as `{uri}local` where it lies in a namespace, else as it is; its length, or -1."""
+    """Write a name as `{uri}local` if it is in a namespace, otherwise unchanged; return its length, or -1."""
     local = colon + 1 if colon >= 0 else begin
     if colon - begin == 3 and begins(data, begin, XML):
         if len(XML_URI) + (end - local) + 16 > len(spelling):
@@ -305,7 +305,7 @@ def bind(data, colon, end, value, length, bindings, bound, counts):
     if colon >= 0 and (length == 0 or begins(data, prefix, XML)):
         return -1
     if length >= len(W3) and begins(data, value, W3):
-        # Two names under it are reserved; which of them this is, expat shall say.
+        # Two namespaces with this beginning are reserved; expat decides which one this is.
         rest = length - len(W3)
         if rest in (len(b"XML/1998/namespace"), len(b"2000/xmlns/")):
             return -1

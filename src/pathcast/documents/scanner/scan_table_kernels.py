@@ -16,7 +16,7 @@ S_ELEMENT, S_NAME, S_NAME_END, S_BINDINGS, S_ROWS = range(5)
 W_NAME, W_COLON, W_NAME_END, W_ROWS = range(4)
 B_PREFIX, B_PREFIX_END, B_URI, B_URI_END, B_ROWS = range(5)
 MAX_BINDINGS = 64
-# Namespaces with more bytes are passed on; they may be refused.
+# Namespaces with more bytes are passed to expat, which may reject them.
 LONGEST_NAMESPACE = 16384
 
 # `counts`: what a scan has written so far, the stamp of the last element, whether a name found no place among others
@@ -29,7 +29,7 @@ L_DEPTH, L_SIZE, L_ATTRIBUTES, L_NAME, L_NAMES, L_COUNT = range(6)
 
 
 class ScanRows(NamedTuple):
-    """What a scan writes: elements, attributes and text nodes, where values start, and those that were decoded."""
+    """The output of a scan: elements, attributes and text nodes, where values start, and decoded values."""
 
     elements: Writable[Matrix[Int32s]]
     attributes: Writable[Matrix[Int32s]]
@@ -40,7 +40,7 @@ class ScanRows(NamedTuple):
 
 
 class ScanScratch(NamedTuple):
-    """What a scan needs besides: `stamps` has the last tag with each name, `spelling` room for one name."""
+    """Working memory of a scan: `stamps` has the last tag with each name, `spelling` room for one name."""
 
     counts: Writable[Int64s]
     stamps: Writable[Int64s]

@@ -4,8 +4,8 @@
                                    │ ASK                 ▲
                                    └──▶ expat reader ────┘ spliced in at their places
 
-Names are looked up in a table of the thread's own, made anew when the table of known names has grown; so scans in other
-threads go on undisturbed.
+Names are looked up in a thread-local table, rebuilt when the table of known names has grown; so scans in other threads
+are not disturbed.
 """
 
 import threading
@@ -68,8 +68,8 @@ from .scan_table_kernels import (
 )
 from .scanner_kernels import bounds, scan
 
-# A table has room for so many names that documents bring, and so many bytes of them. For a batch with more it grows, up
-# to the second number; beyond, documents are read by expat.
+# A table has room for this many names of documents, and this many bytes of them. For a batch with more it grows, up to
+# the second number; beyond that, expat reads the documents.
 OWN_NAMES, _MOST_NAMES = 1 << 12, 1 << 20
 OWN_BYTES, _MOST_BYTES = 1 << 18, 1 << 26
 # Zero bytes end every loop of the kernel.
@@ -78,26 +78,26 @@ _END = bytes(PADDING)
 _SPELLING = 8192
 # Batches up to this size can share the scanner's buffers: fresh pages from the system cost as much as scanning them.
 _LENDABLE = 16 << 20
-# So many bytes are counted at a time: other threads need not wait for longer than that takes.
+# This many bytes are counted at a time, so that other threads do not wait longer.
 _PIECE = 1 << 18
 # Limits up to this get their room at once, larger ones when documents can reach them.
 _ROOM = 1 << 12
 
 
 class NameTable:
-    """The names of a table as of some moment, as the kernel looks them up, with room for the batches' own behind them.
+    """The names of a table at some moment, for look-ups by the kernel, with room for the batches' own after them.
 
-    Names that documents bring stay for the next batches, until one finds no place: then the table begins anew. So names
-    that were made to collide send documents of a batch or two to the expat reader, and are forgotten. A table that has
-    grown begins anew with the next batch, so that no other batch pays for the names of one.
+    Names of documents stay for the next batches until one does not fit: then the table is reset. So names that were
+    made to collide send documents of a batch or two to the expat reader, and are then dropped. A table that has grown
+    is reset with the next batch, so that no other batch pays for the names of one.
     """
 
     def __init__(
         self, names: Names, before: "NameTable | None" = None, most: tuple[int, int] = (_MOST_NAMES, _MOST_BYTES)
     ) -> None:
-        """`before` is the table of the same names when there were fewer; what it has is not made again.
+        """`before` is an earlier table with fewer of the same names; its content is reused.
 
-        `most`: for how many names and bytes of documents the table may grow.
+        `most`: the names and bytes of documents up to which the table may grow.
         """
         self.known = len(names)
         self._most = most
@@ -111,12 +111,12 @@ class NameTable:
         self.renew()
 
     def renew(self) -> None:
-        """Forget the names that documents brought; batches that were read keep theirs."""
+        """Drop the names of documents; existing batches keep theirs."""
         self.count, self.used, self.crowded = self.known, len(self._encoded), False
         self._make_room(OWN_NAMES, OWN_BYTES, self._encoded, self._edges)
 
     def grow(self) -> bool:
-        """Make room for more names than there are, under the same numbers; False when there are too many already."""
+        """Make room for more names, keeping all numbers; False when there are already too many."""
         _, keys, stored, offsets = self.index
         names, size = len(keys) - self.known, len(stored) - len(self._encoded)
         if self.count + 1 >= len(offsets):
@@ -135,7 +135,7 @@ class NameTable:
         return len(keys) > self.known + OWN_NAMES or len(stored) > len(self._encoded) + OWN_BYTES
 
     def _make_room(self, names: int, size: int, encoded: UInt8s, edges: Int64s) -> None:
-        """Fresh arrays with these names, and room for so many names and bytes behind the known ones."""
+        """New arrays with these names, and room for this many names and bytes after the known ones."""
         room = self.known + names
         stored = np.zeros(len(self._encoded) + size, dtype=np.uint8)
         stored[: len(encoded)] = encoded
@@ -145,7 +145,7 @@ class NameTable:
         size = 64
         while size < 2 * room:
             size *= 2
-        # Names that documents bring can be made to collide: a table that grows for them gets no more than it needs.
+        # Names of documents can be made to collide: a table that grows for them gets no more than it needs.
         largest = 16 * size if names == OWN_NAMES else size
         while True:
             slots = np.full(size, -1, dtype=np.int32)
@@ -156,17 +156,17 @@ class NameTable:
         self.index = NameIndex(slots, keys, stored, offsets)
 
     def own_names(self) -> Sequence[str]:
-        """The names behind the known ones, read when they are looked at; most batches' never are."""
+        """The names after the known ones, decoded on access; most batches never need them."""
         if self.count == self.known:
             return ()
         return Texts(self.index.stored, self.index.offsets[self.known : self.count + 1])
 
 
 class Scanner:
-    """Reads documents into batches, with one table of known names, one set of limits and one way with entities.
+    """Reads documents into batches, with one table of known names, one set of limits and one treatment of entities.
 
-    `borrowed` batches share the scanner's buffers and are good until the same thread reads again. Documents that bring
-    more than `most_names` names, or names of more than `most_name_bytes` bytes, are read by expat.
+    `borrowed` batches share the scanner's buffers and are valid until the same thread reads again. Expat reads
+    documents with more than `most_names` new names, or names of more than `most_name_bytes` bytes.
     """
 
     def __init__(
@@ -193,7 +193,7 @@ class Scanner:
     ) -> DocumentBatch:
         """Documents as a batch; those that cannot be read keep their place, with an error.
 
-        `encodings` overrides what documents declare; `failed` are known to be unreadable.
+        `encodings` overrides declared encodings; `failed` are known to be unreadable.
         """
         offsets = np.array([0, *accumulate(map(len, documents))], dtype=np.int64)
         data = np.frombuffer(b"".join((*documents, _END)), dtype=np.uint8)
@@ -211,7 +211,7 @@ class Scanner:
         """As `read`, for documents that lie one after the other in an array that ends with `PADDING` zero bytes."""
         edges = np.concatenate([[0], data_offsets, [len(data) - PADDING]])
         if not len(data_offsets) or np.any(edges[1:] < edges[:-1]) or np.any(data[-PADDING:]):
-            raise ValueError(f"documents as data: offsets must ascend, and end {PADDING} zero bytes before the data")
+            raise ValueError(f"documents as data: offsets must ascend and end {PADDING} zero bytes before the end")
         return self._read(data, data_offsets, encodings or {}, failed or {}, borrowed)
 
     def _read(
@@ -240,7 +240,7 @@ class Scanner:
                     continue
                 except PathcastError as refusal:
                     error = refusal
-            # From here on it is a value: whoever keeps it shall not keep the frames that hold the documents.
+            # From here on the error is a value: keeping it must not keep the frames that hold the documents.
             for each in (error, error.__cause__):
                 if each is not None:
                     each.__traceback__ = each.__context__ = None
@@ -323,7 +323,7 @@ class _Rows:
 
 
 class _Buffers(threading.local):
-    """What a scan needs beside its rows, and rows to lend; one set a thread."""
+    """The working memory of a scan besides its rows, and reusable rows; one set per thread."""
 
     def __init__(self, names: Names, most: tuple[int, int]) -> None:
         self.known, self._most = names, most
@@ -341,7 +341,7 @@ class _Buffers(threading.local):
         self.lent = _Rows(0, 0, 0)
 
     def current_names(self) -> NameTable:
-        """The table of names, made anew when there are more known ones, renewed when others took much of its room."""
+        """The table of names, rebuilt when there are more known ones, reset when names of documents fill it."""
         if self.names.known != len(self.known):
             self.names = NameTable(self.known, self.names, self._most)
         elif self.names.crowded or self.names.has_grown():
@@ -351,7 +351,7 @@ class _Buffers(threading.local):
     def fit(self, names: NameTable, limits: Limits, tags: int, equals: int, size: int) -> Int64s:
         """Make room for these names and limits.
 
-        Returns the limits, no larger than documents with so many tags, attributes and bytes can reach.
+        Returns the limits, no larger than documents with this many tags, attributes and bytes can reach.
         """
         depth, attributes = min(limits.depth, max(tags, _ROOM)), min(limits.attributes, max(equals, _ROOM))
         self.fit_stamps(names)
@@ -376,7 +376,7 @@ class _Buffers(threading.local):
             self.scratch = self.scratch._replace(stamps=np.zeros(2 * len(offsets), dtype=np.int64))
 
     def rows(self, tags: int, equals: int, size: int, borrowed: bool) -> _Rows:
-        """Rows for so many tags, attributes and bytes: fresh, or lent where that is asked for and they are not many."""
+        """Rows for this many tags, attributes and bytes: new, or the reusable ones if requested and large enough."""
         if not borrowed or size > _LENDABLE:
             return _Rows(tags, equals, size)
         lent = self.lent

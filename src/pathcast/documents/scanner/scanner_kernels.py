@@ -3,14 +3,14 @@
 
 It accepts a document only when it has checked every rule of XML 1.0 and of namespaces that applies to it; whatever it
 does not check itself (an internal DTD subset, other encodings, names beyond ASCII, more than `MAX_BINDINGS`
-namespaces in scope, …), and whatever is wrong, gets `ASK`: the expat reader decides and words the error. So the two
-agree by construction, but for a mistake in what is accepted here, and that is what the fuzz tests look for.
+namespaces in scope, …), and every wrong document, gets `ASK`: the expat reader decides and reports the error. So the
+two agree by construction, unless the scanner accepts too much, and the fuzz tests check for that.
 
 Text nodes and attribute values are places in the data where the bytes are the value already; otherwise (references,
 carriage returns, CDATA sections beside text) they are decoded into the arena.
 
 Invariant: places only grow, the data end with a zero byte, and no loop passes one: it ends, inside its buffers.
-Cost: 1 to 2 ns a byte.
+Cost: 1 to 2 ns per byte.
 """
 
 import numpy as np
@@ -185,7 +185,7 @@ def scan(
 ) -> int:
     """Scan the documents of a batch from `first` on whose `status` is `OK`; those that get `ASK` leave no rows behind.
 
-    Gives how many documents are done: all, or those before one whose names found no room. It is scanned again, then.
+    Returns how many documents are done: all, or those before one whose names had no room; that one is scanned again.
     """
     count, counts = len(data_offsets) - 1, scratch.counts
     for index in range(first, count):

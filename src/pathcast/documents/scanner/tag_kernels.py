@@ -1,8 +1,8 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
 """Tags: start tags with their attributes, names and namespaces, and end tags, as parts of the scanner.
 
-Names wait for the end of their tag, for a namespace may be declared after it is used: `attributes_of` notes where they
-stand, `number_names` looks them up, the element's own last.
+Names are resolved at the end of their tag, because a namespace may be declared after its use: `attributes_of` notes
+their places, `number_names` looks them up, the element's own name last.
 """
 
 import numpy as np

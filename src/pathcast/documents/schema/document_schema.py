@@ -1,4 +1,4 @@
-"""Schemas: which elements a kind of document may hold, with which content and which attributes.
+"""Schemas: the elements of a kind of document, with their content and attributes.
 
 A schema is a set of element declarations. The content of an element is a tree of particles (sequence, choice, element,
 text), each with an occurrence, as a DTD writes them: `(title, (section | note)*)`. From them follow the children graph
@@ -37,12 +37,12 @@ class Particle:
 
     @property
     def optional(self) -> bool:
-        """May it be left out?"""
+        """Whether it may be omitted."""
         return self.occurrence in ("?", "*")
 
     @property
     def repeats(self) -> bool:
-        """May it come more than once in a row?"""
+        """Whether it may occur more than once in a row."""
         return self.occurrence in ("*", "+")
 
     def names(self) -> Iterator[str]:
@@ -83,12 +83,12 @@ class Element:
 
     @property
     def has_text(self) -> bool:
-        """May text stand directly in it?"""
+        """Whether it may contain text directly."""
         return self.kind in ("any", "mixed")
 
 
 class Schema:
-    """The declarations of one kind of document, and what follows from them."""
+    """The declarations of one kind of document, and their derived properties."""
 
     def __init__(self, elements: Iterable[Element], *, root: str | None = None) -> None:
         self.elements: dict[str, Element] = {}
@@ -99,7 +99,7 @@ class Schema:
         if not self.elements:
             raise DocumentError("the schema declares no element")
         if root is not None and root not in self.elements:
-            raise DocumentError(f"the schema declares no element '{root}', which was to be the root")
+            raise DocumentError(f"the schema does not declare the root element '{root}'")
         self._children = {name: self._declared_children(name) for name in self.elements}
         self._heights = self._find_heights()
         self.roots = self._find_roots()
@@ -143,7 +143,7 @@ class Schema:
 
     @property
     def recursive(self) -> bool:
-        """Can an element hold itself, at any depth?"""
+        """Whether an element can contain itself, at any depth."""
         try:
             TopologicalSorter(self._children).prepare()
         except CycleError:
@@ -151,7 +151,7 @@ class Schema:
         return False
 
     def reachable(self, name: str) -> set[str]:
-        """The elements that can stand at or below `name`."""
+        """The elements that can occur at or below `name`."""
         return _reach([name], self._children)
 
     def height(self, name: str) -> int | None:

@@ -2,14 +2,14 @@
 
 lxml reads the declarations and resolves parameter entities that the text itself declares; it keeps their expansion and
 the nesting of content models within its limits. Nothing outside the text is ever read: the DTD is handed to the parser
-as the external subset of an empty document through a resolver that refuses every other address.
+as the external subset of an empty document through a resolver that rejects every other address.
 
-Refused with a `DocumentError`: text that is not a DTD, elements declared twice, external parameter entities,
+Rejected with a `DocumentError`: text that is not a DTD, elements declared twice, external parameter entities,
 undefined ones, default values that refer to general entities. A DTD above `LARGEST` bytes and content models nested
 more than `DEEPEST` deep are a `LimitError`.
 
 lxml gives the names inside content models without their prefix. They are completed from the declared elements; when
-two declared elements differ only in their prefix, a model that names one is refused as ambiguous.
+two declared elements differ only in their prefix, a model that names one is rejected as ambiguous.
 """
 
 import os
@@ -53,7 +53,7 @@ def read_dtd(source: bytes | str | os.PathLike[str], *, root: str | None = None)
     text = _text_of(source)
     if len(text) > LARGEST:
         raise LimitError(
-            f"the DTD has {len(text):,} bytes; at most {LARGEST:,} are read "
+            f"the DTD has {len(text):,} bytes; at most {LARGEST:,} allowed "
             "(pathcast.documents.schema.dtd_reader.LARGEST)"
         )
     declarations = [declaration for declaration in _parse(text).iterelements() if declaration.type != "undefined"]
@@ -70,7 +70,7 @@ def _text_of(source: bytes | str | os.PathLike[str]) -> bytes:
     if isinstance(source, bytes):
         return source
     if isinstance(source, str):
-        # What an encoding declaration said is past: this text is decoded already.
+        # The encoding declaration no longer applies: this text is already decoded.
         return re.sub(r"\A\ufeff?(<\?xml\s[^>]*\?>)?", "", source).encode("utf-8", "surrogatepass")
     try:
         return Path(source).read_bytes()
@@ -100,7 +100,7 @@ def _parse(text: bytes) -> Any:
             raise DocumentError(f"not a usable DTD: {entry.message}", line=entry.line, column=entry.column)
     dtd = tree.docinfo.externalDTD
     if dtd is None:
-        raise DocumentError("not a usable DTD: it holds no declaration")
+        raise DocumentError("not a usable DTD: it has no declaration")
     return dtd
 
 

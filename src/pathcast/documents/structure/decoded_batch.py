@@ -1,6 +1,6 @@
 """Decoding structures into one batch, whether their label paths come from a link's dictionary or from themselves.
 
-`rows` says per structure where its bytes, its document and its part of the arrays lie (`R_…` in
+`rows` has, per structure, the places of its bytes, its document and its part of the arrays (`R_…` in
 `element_decoder_kernels.py`).
 
 Invariant: a structure that is rejected has a reason in `why`; the batch must then be decoded again without it.
@@ -20,16 +20,16 @@ from . import structure_header_kernels as header
 from .varint_kernels import S_ROWS
 
 _REASONS = {
-    header.CUT: "it ends too early",
+    header.CUT: "it is truncated",
     header.NO_PATH: "an element has an undefined label path",
     header.NO_PARENT: "an element, attribute, text or label path has no place in the tree",
     header.NO_PLACE: "a value lies outside the document",
     header.NO_NAME: "an attribute or label path has no name",
     header.REST: "bytes are left over",
     header.TOO_DEEP: "elements are nested too deep",
-    header.OTHER_FORM: "its form is unknown; make structures anew with this version of Pathcast",
-    header.OTHER_DOCUMENT: "it describes a document of another length",
-    header.EXCESS: "it defines more names than it announces",
+    header.OTHER_FORM: "unknown form; encode the documents again with this version of Pathcast",
+    header.OTHER_DOCUMENT: "it belongs to a document of another length",
+    header.EXCESS: "it defines more names than its header states",
 }
 _SMALLEST_STACK = 64
 

@@ -8,7 +8,7 @@
     attributes   elements since the previous attribute, number of the name, value
     texts        elements begun since the previous text, levels up to the text's parent, value
 
-All numbers have few bytes (`varint_kernels.py`). A value is a place in the document, which travels along: twice the
+All numbers are varints (`varint_kernels.py`). A value is a place in the document, which is sent along: twice the
 distance from the end of the previous value, and a length. A place before that end is 1, the place and a length. A value
 that the document does not contain literally is twice its length plus 3, and its bytes.
 
@@ -41,8 +41,8 @@ ITEM_BYTES = 40
 class RequestedValues(NamedTuple):
     """Which values are written, by number of a name: what of elements, the number of an attribute's name on the wire.
 
-    `everywhere`, by number on the wire: the attribute is requested of every element; else of those in `pairs`, sorted:
-    number of the element's name << 32 | number on the wire.
+    `everywhere`, by number on the wire: the attribute is requested of every element; otherwise of those in `pairs`,
+    sorted: number of the element's name << 32 | number on the wire.
     """
 
     flags: UInt8s
@@ -327,7 +327,7 @@ def put_dictionary(out, at, paths, spelled, numbers, used, of_paths, named):
 
 @part
 def put_header(out, at, length, used, named, span, counts):
-    """Write what a packed document says of itself; `NO_ROOM` if it doesn't fit."""
+    """Write the header of a packed document; `NO_ROOM` if it doesn't fit."""
     if at > len(out) - ITEM_BYTES:
         return np.int64(NO_ROOM)
     out[at] = FORM

@@ -1,5 +1,5 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
-"""What comes before the elements of a structure: the header of a packed document, and definitions of label paths.
+"""The beginning of a structure: the header of a packed document, and definitions of label paths.
 
 `element_encoder_kernels.py` explains the bytes. As everywhere in the decoder, a number is checked before it is used: a
 header that announces more than its bytes can hold is rejected before anything is allocated for it.

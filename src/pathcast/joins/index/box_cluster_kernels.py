@@ -1,8 +1,8 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
-"""Clusters of boxes for kernels: which points stab all y ranges, and to which of them a box goes.
+"""Clusters of boxes for kernels: the points that stab all y ranges, and the choice of a cluster for a box.
 
-Anchors ascend; the tree at `roots[k]` has boxes whose y ranges hold `anchors[k]`. The fewest points that stab all
-ranges are found greedily: the least high end, then again among the ranges that begin after it.
+Anchors ascend; the tree at `roots[k]` has boxes whose y ranges contain `anchors[k]`. A greedy search finds the fewest
+points that stab all ranges: the least high end, then the same among the ranges that begin after it.
 """
 
 from typing import NamedTuple
@@ -17,7 +17,7 @@ from .window_query_kernels import BoxTrees, beginning_from, from_on, least_in
 
 
 class Clusters(NamedTuple):
-    """Trees of boxes: each has a root, and an anchor that the y ranges of all its boxes hold. Anchors ascend."""
+    """Trees of boxes: each has a root, and an anchor that the y ranges of all its boxes contain. Anchors ascend."""
 
     trees: BoxTrees
     anchors: Int64s
@@ -26,7 +26,7 @@ class Clusters(NamedTuple):
 
 @kernel(late=True)
 def fewest(clusters: Clusters) -> int:
-    """How many points it takes to have one in every y range: the least high end, again among what it leaves."""
+    """The smallest number of points that stab every y range."""
     trees, anchors, roots = clusters
     count, least = 0, LEAST
     while True:
@@ -48,9 +48,9 @@ def fewest(clusters: Clusters) -> int:
 
 @kernel(late=True)
 def stab(rows: Matrix[Int64s], order: Int64s, anchors: Writable[Int64s]) -> int:
-    """The fewest points that stab the y ranges of rows, given the order of their high ends; how many.
+    """Write the fewest points that stab the y ranges of rows, given the order of their high ends; return how many.
 
-    They are written as far as there is room.
+    Points beyond the room in the array are counted but not written.
     """
     count, last = 0, LEAST
     for row in order:
@@ -71,7 +71,7 @@ def partition(
     starts: Writable[Int64s],
     ends: Writable[Int64s],
 ) -> None:
-    """Put rows in the order of their clusters, in place; `starts` says where each begins.
+    """Sort rows by their clusters, in place; `starts` has the first row of each.
 
     A row's cluster is that of the first anchor from its low y on.
     """
@@ -106,7 +106,7 @@ def _swap(rows, names, clusters, one, other):
 
 @kernel(late=True)
 def choose_cluster(bounds: Matrix[Int64s], anchors: Writable[Int64s], roots: Int32s, low: int, high: int) -> int:
-    """The cluster for a range: one whose anchor it holds, or one whose anchor may move into it; or -1.
+    """The cluster for a range: one whose anchor it contains, or one whose anchor may move into it; or -1.
 
     An anchor may lie anywhere in its zone, where all ranges of its cluster overlap. It stays between the anchors on
     either side, which are not in the range.

@@ -1,17 +1,17 @@
-"""Forests: boxes in clusters, each cluster a tree, as they come and go.
+"""Forests: boxes in clusters, each cluster a tree, with insertion and removal.
 
 A box is a range on x and a range on y (`box_forest_kernels.py`). All of a cluster have a common point on y, its anchor:
-a stabbing partition (§3.1.1 of the select-join paper). A box that comes goes to the first cluster whose anchor it
-holds; else to a neighbour whose anchor may move into it; else it begins a new one. Clusters that overlap become one
-when there are too many, and when that is not enough, all are made anew.
+a stabbing partition (§3.1.1 of the select-join paper). A new box joins the first cluster whose anchor it contains;
+otherwise a neighbour whose anchor may move into it; otherwise it begins a new cluster. Overlapping clusters are merged
+when there are too many, and when that is not enough, all clusters are rebuilt.
 
-The fewest points that stab all ranges are found from the trees (`fewest`), a search or two for each, without a sort.
+`fewest` finds the fewest points that stab all ranges from the trees, by one or two searches per point, without a sort.
 
-Invariant: anchors ascend, and every y range holds its cluster's. When last looked at, at most `_CHECKED` changes ago or
-as many as there are clusters, there were at most half as many clusters again as the fewest possible, and `_SPARE`.
-Cost: a change takes O(log n), some ten microseconds; making all anew O(n log n), half a second a million. A box takes
-40 bytes in a block that is half full at least, and some 15 for nodes and its slot; ranges which all lie apart, each a
-cluster, some 350. There is room for 2³¹ places.
+Invariant: anchors ascend, and every y range contains its cluster's anchor. At the last check, at most `_CHECKED`
+changes ago (or as many as there are clusters), there were at most 1.5 times the fewest clusters, plus `_SPARE`.
+Cost: a change takes O(log n), some ten microseconds; rebuilding O(n log n), half a second per million. A box takes 40
+bytes in a block that is at least half full, and some 15 for nodes and its slot; disjoint ranges, each a cluster of its
+own, some 350. There is room for 2³¹ places.
 """
 
 from collections.abc import Sequence
@@ -48,7 +48,7 @@ from .window_query_kernels import BoxTrees
 Words = Int64s
 _CHECKED = 100
 _SPARE = 8
-# Trees are less deep: a child has at most three quarters of its parent's boxes, but for small ones.
+# Trees are less deep: a child has at most three quarters of its parent's boxes, except small ones.
 _DEPTH = 512
 _FIRST_SLOTS = 64
 
@@ -67,7 +67,7 @@ class Forest:
         self._clear(0)
 
     def _clear(self, count: int) -> None:
-        """Nothing, with room for so many boxes in as many blocks as `plant` needs, at the least."""
+        """Make the forest empty, with room for at least this many boxes in as many blocks as `plant` needs."""
         self.arrays = BoxForest(
             bounds=np.empty((0, 8), np.int64),
             links=np.empty((0, 4), np.int32),
@@ -88,7 +88,7 @@ class Forest:
         return int(place_of(self.arrays.slots, self.arrays.ids, id)) >= 0
 
     def box(self, id: int) -> list[int]:
-        """The ends of a box; `KeyError` when it is not there."""
+        """The ends of a box; `KeyError` when it does not exist."""
         place = int(place_of(self.arrays.slots, self.arrays.ids, id))
         if place < 0:
             raise KeyError(id)
@@ -97,7 +97,7 @@ class Forest:
 
     @property
     def clusters(self) -> Clusters:
-        """The boxes as kernels that search take them; good until a box comes or goes."""
+        """The boxes as arguments of search kernels; valid until the next change."""
         arrays = self.arrays
         trees = BoxTrees(arrays.bounds, arrays.links, arrays.boxes, self.stack)
         return Clusters(trees, self.anchors, self.roots)
@@ -105,14 +105,14 @@ class Forest:
     # Changes.
 
     def add(self, id: int, box: Sequence[int]) -> None:
-        """Take up a box; `KeyError` when its name is there."""
+        """Add a box; `KeyError` when its name is in use."""
         if id in self:
             raise KeyError(id)
         self._place(id, box)
         self._changed()
 
     def remove(self, id: int) -> None:
-        """Forget a box; `KeyError` when it is not there."""
+        """Remove a box; `KeyError` when it does not exist."""
         if id not in self:
             raise KeyError(id)
         root = remove(self.arrays, id)
@@ -122,10 +122,10 @@ class Forest:
         self._changed()
 
     def add_many(self, ids: Words, boxes: Words) -> None:
-        """Take up boxes, a row each; `KeyError` when a name is there or comes twice, and nothing has changed then."""
+        """Add boxes, one per row; `KeyError`, without any change, when a name is in use or occurs twice."""
         ascending = bool((ids[1:] > ids[:-1]).all())
         if not (ascending or len(np.unique(ids)) == len(ids)) or any_known(self.arrays.slots, self.arrays.ids, ids):
-            raise KeyError("an id is there already")
+            raise KeyError("a semijoin id is already in use")
         if len(ids) * 4 < len(self):
             for id, box in zip(ids.tolist(), boxes, strict=True):
                 self._place(id, box)
@@ -152,13 +152,13 @@ class Forest:
         heavy = insert(self.arrays, self._block, root, id, self._box, self.stack)
         if heavy >= 0:
             size = int(self.arrays.links[heavy, SIZE])
-            # Full blocks become blocks with some room.
+            # Full blocks become blocks with spare room.
             self._make_room(size // FILL - size // BLOCK + 2)
             rows = BoxRows(scratch((size, 4), np.int64), scratch((size,), np.int64), scratch((size,), np.int32))
             rebuild(self.arrays, rows, heavy, self.stack)
 
     def _make_room(self, count: int) -> None:
-        """Room for so many blocks more, the nodes that go with them, and a name."""
+        """Make room for this many more blocks, their nodes, and a name."""
         bounds, links, boxes, ids, owner, slots, head = self.arrays
         blocks = int(head[BLOCKS]) + count
         if blocks * BLOCK > len(ids):
@@ -178,7 +178,7 @@ class Forest:
     # Clusters.
 
     def _changed(self) -> None:
-        """Look after a change whether there are still few clusters."""
+        """Check after a change whether there are too many clusters."""
         self._changes += 1
         if len(self.anchors) > self._bearable or self._changes >= max(_CHECKED, len(self.anchors)):
             self._changes = 0
@@ -189,7 +189,7 @@ class Forest:
             self._bearable = max(_bearable(least), len(self.anchors) + _SPARE // 2)
 
     def _merge(self) -> None:
-        """Make one of neighbouring clusters as long as all their ranges overlap."""
+        """Merge neighbouring clusters as long as all their ranges overlap."""
         anchors: list[int] = []
         roots: list[int] = []
         for anchor, root in zip(self.anchors.tolist(), self.roots.tolist(), strict=True):
@@ -205,7 +205,7 @@ class Forest:
         self.anchors, self.roots = np.array(anchors, np.int64), np.array(roots, np.int32)
 
     def _join(self, one: int, other: int) -> int:
-        """One tree of two: their root."""
+        """Join two trees; return the root."""
         links = self.arrays.links
         small, large = sorted((one, other), key=lambda root: int(links[root, SIZE]))
         size = int(links[small, SIZE])
@@ -213,7 +213,7 @@ class Forest:
             self._make_room(1)
             graft(self.arrays, large, small)
             return large
-        # With a sister much smaller a tree would be deep.
+        # With a much smaller sister a tree would be deep.
         rows, names = self._rows_of(np.array([small], np.int32), size)
         for id, box in zip(names.tolist(), rows, strict=True):
             remove(self.arrays, id)
@@ -223,7 +223,7 @@ class Forest:
         return large
 
     def _rows_of(self, roots: Int32s, count: int) -> tuple[Words, Words]:
-        """All boxes of some trees as rows, and their names, with room for so many in all."""
+        """All boxes of some trees as rows, and their names, with room for this many rows in total."""
         rows, names = scratch((count, 4), np.int64), scratch((count,), np.int64)
         read_out(self.arrays, rows, names, roots, self.stack)
         return rows, names
@@ -233,7 +233,7 @@ class Forest:
         return self._rows_of(self.roots, len(self) + more)
 
     def _plant(self, rows: Words, names: Words) -> None:
-        """Have these boxes and no others, in as few clusters as can be; rows are put in another order."""
+        """Replace all boxes by these, in the fewest clusters; reorders the rows."""
         count = len(names)
         order = np.argsort(rows[:, 3])
         anchors = np.empty(stab(rows, order, np.empty(0, np.int64)), np.int64)
@@ -261,10 +261,10 @@ class Forest:
 
 
 def _bearable(fewest: int) -> int:
-    """How many clusters there may be."""
+    """The largest acceptable number of clusters."""
     return fewest + fewest // 2 + _SPARE
 
 
 def _slot_count(count: int) -> int:
-    """A power of two of which so many are two thirds."""
+    """The power of two for a table of this many names, at most two thirds full."""
     return int(max(_FIRST_SLOTS, 1 << (count * 3 // 2).bit_length()))

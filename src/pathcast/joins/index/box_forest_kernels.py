@@ -1,11 +1,11 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
-"""Trees of boxes for kernels: boxes in blocks, and above them nodes with the bounds of what lies below.
+"""Trees of boxes for kernels: boxes in blocks, and above them nodes with bounds.
 
-A box is a range on x and a range on y, as a point of four coordinates: low x, high x, low y, high y. What is asked of
-boxes is then whether points lie in a window, a range for each coordinate (`window_query_kernels.py`).
+A box is a range on x and a range on y, as a point of four coordinates: low x, high x, low y, high y. A query asks which
+points are in a window, a range for each coordinate (`window_query_kernels.py`).
 
-A leaf has a block, the first places of which are taken; but a tree with few boxes has one cell, so that boxes which all
-lie apart, each a tree, take little.
+A leaf has a block, filled from its first place on; a tree with few boxes has only one cell, so that disjoint boxes,
+each a tree of its own, take little memory.
 
 Invariant: bounds are exact. A block's cells all have its leaf as owner; beside a single cell lies none of the same.
 A node with children has more than half a block of boxes, and some on either side. No child has more than three
@@ -26,7 +26,7 @@ BLOCK = CELL * CELLS
 AXES = 4
 CHILD, PARENT, SIZE, DEPTH = 0, 1, 2, 3
 NODES, FREE_NODE, BLOCKS, FREE_BLOCK, FREE_CELL, COUNT = 0, 1, 2, 3, 4, 5
-# Half of a block that is full and has one more; where many come at once, blocks have room for some more.
+# Half of a full block plus one; in bulk loads, blocks have spare room.
 HALF, FILL = 17, 28
 # Typed as in kernels, where a plain -2**63 would be unsigned.
 LEAST: Any = np.int64(-(2**63))
@@ -54,7 +54,7 @@ class BoxForest(NamedTuple):
 
 
 class BoxRows(NamedTuple):
-    """Boxes that are in no tree, a row each, with their names and the slots of these."""
+    """Boxes that are in no tree, one per row, with their names and the slots of the names."""
 
     boxes: Writable[Matrix[Int64s]]
     names: Writable[Int64s]
@@ -75,7 +75,7 @@ def new_pair(links, head):
 
 @rare
 def drop_pair(links, head, pair):
-    """Give two sisters, or a root, back."""
+    """Free two sisters, or a root."""
     links[pair, CHILD] = np.int32(head[FREE_NODE])
     head[FREE_NODE] = pair
 
@@ -105,7 +105,7 @@ def _new_cell(owner, head):
 
 @rare
 def new_leaf(links, owner, head, node, size):
-    """Make a node a leaf with room for so many boxes, and some more; its first cell."""
+    """Make a node a leaf with room for this many boxes and some more; return its first cell."""
     if size <= CELL and links[node, PARENT] == NONE:
         cell = _new_cell(owner, head)
         owner[cell] = np.int32(node)
@@ -125,7 +125,7 @@ def is_block(owner, cell):
 
 @rare
 def drop_leaf(owner, head, cell):
-    """Give a leaf's cells back."""
+    """Free a leaf's cells."""
     if not is_block(owner, cell):
         owner[cell] = np.int32(-2 - head[FREE_CELL])
         head[FREE_CELL] = cell
@@ -188,7 +188,7 @@ def _divide(rows, first, last, middle, axis):
 
 @part
 def _axis(bounds, node, depth):
-    """Coordinates in turn, but for those in which all boxes of the node agree."""
+    """Coordinates in turn, except those in which all boxes of the node agree."""
     for more in range(AXES):
         axis = (depth + more) % AXES
         if bounds[node, 2 * axis] < bounds[node, 2 * axis + 1]:
@@ -198,7 +198,7 @@ def _axis(bounds, node, depth):
 
 @rare
 def build_tree(forest, rows, first, last, root, fill, stack):
-    """Put rows `first` to `last` below a node that has nothing."""
+    """Put rows `first` to `last` below an empty node."""
     bounds, links, boxes, ids, owner, slots, head = forest
     stack[0], stack[1], stack[2] = first, last, root
     top = 1
@@ -247,7 +247,7 @@ def plant(forest: BoxForest, rows: BoxRows, starts: Int64s, roots: Writable[Int3
 
 @rare
 def _copy_below(links, boxes, ids, rows, names, node, count, stack):
-    """Copy all boxes below a node, and their names, behind so many rows; how many there are then."""
+    """Copy all boxes below a node, and their names, after the first `count` rows; return the new count."""
     stack[0] = node
     top = 1
     while top:
@@ -269,7 +269,7 @@ def _copy_below(links, boxes, ids, rows, names, node, count, stack):
 
 @rare
 def gather(forest, rows, node, stack):
-    """Take all boxes below a node out into rows; the node stays, without anything."""
+    """Move all boxes below a node into rows; the node stays, empty."""
     count = _copy_below(forest.links, forest.boxes, forest.ids, rows.boxes, rows.names, node, 0, stack)
     for row in range(count):
         rows.slots[row] = np.int32(find(forest.slots, forest.ids, rows.names[row]))
@@ -295,7 +295,7 @@ def _drop_below(links, owner, head, node, stack):
 
 @kernel(late=True)
 def rebuild(forest: BoxForest, rows: BoxRows, node: int, stack: Writable[Int64s]) -> None:
-    """Put what lies below a node in order again; `rows` have room for it."""
+    """Rebuild the tree below a node; `rows` must have room for its boxes."""
     count = gather(forest, rows, node, stack)
     build_tree(forest, rows, 0, count, node, FILL, stack)
 
@@ -308,7 +308,7 @@ def read_out(
     roots: Int32s,
     stack: Writable[Int64s],
 ) -> int:
-    """Copy all boxes of some trees, and their names; how many."""
+    """Copy all boxes of some trees, and their names; return how many."""
     count = 0
     for root in roots:
         count = _copy_below(forest.links, forest.boxes, forest.ids, boxes, names, root, count, stack)

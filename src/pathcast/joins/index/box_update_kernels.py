@@ -1,10 +1,10 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
-"""Trees of boxes that change: boxes come and go one by one, and two trees become one.
+"""Updates of trees of boxes: insert and remove boxes one by one, and join two trees.
 
-The arrays are those of `box_forest_kernels.py`. A full leaf becomes two. A leaf that has nothing left gives its
-parent's place to its sister, and two that have half a block together become one.
+The arrays are those of `box_forest_kernels.py`. A full leaf is split. When a leaf becomes
+empty, its sister replaces their parent; two leaves that together fill half a block are merged.
 
-Cost: the depth of the tree, O(log n); half a block is moved now and then.
+Cost: the depth of the tree, O(log n); a split or merge moves half a block.
 """
 
 import numpy as np
@@ -40,7 +40,7 @@ from .name_places_kernels import NONE, find, forget
 
 @rare
 def _move(forest, source, target):
-    """Let a node have another number; its parent is the caller's affair."""
+    """Give a node another number; the caller updates its parent."""
     bounds, links, owner = forest.bounds, forest.links, forest.owner
     for column in range(2 * AXES):
         bounds[target, column] = bounds[source, column]
@@ -79,7 +79,7 @@ def _growth(bounds, node, box):
 
 @rare
 def _nearer(bounds, links, child, box):
-    """Of two sisters the one that grows less by a box; of equal ones the smaller."""
+    """The one of two sisters that grows less by a box; of equal ones the smaller."""
     left, right = _growth(bounds, child, box), _growth(bounds, child + 1, box)
     if left == right:
         return child if links[child, SIZE] <= links[child + 1, SIZE] else child + 1
@@ -95,7 +95,7 @@ def _widen(bounds, node, box):
 
 @kernel(late=True)
 def sprout(forest: BoxForest) -> int:
-    """A tree without a box; its root."""
+    """Make an empty tree; return its root."""
     bounds, links = forest.bounds, forest.links
     root: int = new_pair(links, forest.head)
     links[root, PARENT] = np.int32(NONE)
@@ -108,9 +108,9 @@ def sprout(forest: BoxForest) -> int:
 
 @kernel(late=True)
 def insert(forest: BoxForest, rows: BoxRows, root: int, name: int, box: Int64s, stack: Writable[Int64s]) -> int:
-    """Add a box with a new name to a tree; the highest node that is out of balance by now, or -1.
+    """Add a box with a new name to a tree; return the highest node that is now out of balance, or -1.
 
-    `rows` have room for a block and one more.
+    `rows` must have room for a block plus one.
     """
     bounds, links, boxes, ids, owner, slots, head = forest
     slot = find(slots, ids, name)
@@ -145,7 +145,7 @@ def insert(forest: BoxForest, rows: BoxRows, root: int, name: int, box: Int64s, 
 
 @kernel(late=True)
 def remove(forest: BoxForest, name: int) -> int:
-    """Take a box that is there out of its tree; the root if nothing is left of it, or -1."""
+    """Remove an existing box from its tree; return the root if the tree is now empty, otherwise -1."""
     bounds, links, boxes, ids, owner, slots, head = forest
     slot = find(slots, ids, name)
     place = np.int64(slots[slot])
@@ -178,7 +178,7 @@ def remove(forest: BoxForest, name: int) -> int:
 
 @rare
 def _shrink(forest, node):
-    """Fit a node to its children; if one of them has nothing left, the other takes its place."""
+    """Fit a node to its children; if one of them is empty, the other replaces the node."""
     links, head = forest.links, forest.head
     pair = links[node, CHILD]
     for empty in range(2):
@@ -213,7 +213,7 @@ def _make_leaf(forest, node):
 
 @kernel(late=True)
 def graft(forest: BoxForest, root: int, other: int) -> None:
-    """Make one tree of two, with the first one's root."""
+    """Join two trees under the root of the first."""
     links, head = forest.links, forest.head
     pair = new_pair(links, head)
     _move(forest, root, pair)

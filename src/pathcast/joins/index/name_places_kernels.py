@@ -1,11 +1,11 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
-"""Places of names for kernels: an open-addressed table that holds places alone.
+"""Places of names for kernels: an open-addressed table that stores only places.
 
-A name is compared with that of the place, so a slot takes four bytes. Whoever moves a box to another place finds its
-slot before and writes the new place into it.
+A name is compared with that of the place, so a slot takes four bytes. Code that moves a box to another place finds its
+slot first and writes the new place into it.
 
-Invariant: `ids[slots[k]]` is a name that is found from its home on without an empty slot between; the table is at most
-two thirds full, which is the caller's affair.
+Invariant: there is no empty slot between the home of the name `ids[slots[k]]` and slot k; the caller keeps the table at
+most two thirds full.
 """
 
 import numpy as np
@@ -24,7 +24,7 @@ def find(slots, ids, name):
 
 @rare
 def forget(slots, ids, slot):
-    """Empty a slot; those behind it that would not be found any more move up."""
+    """Empty a slot; move later entries up that would no longer be found."""
     mask = slot_mask(slots)
     gap, slot = slot, next_slot(slot, mask)
     while slots[slot] >= 0:
@@ -53,7 +53,7 @@ def any_known(slots, ids, names):
 
 @kernel("void(i4[::1], ro_i8[::1], i4[::1])", late=True)
 def enter(slots, names, at):
-    """Give each of some names, all different, a slot in an empty table; it holds the name's number for now."""
+    """Give each of some distinct names a slot in an empty table; the slot holds the name's number for now."""
     for number in range(len(names)):
         slot = find(slots, names, names[number])
         slots[slot] = np.int32(number)

@@ -1,4 +1,4 @@
-"""The index of a panel: semijoins of one form whose ranges are over the same axes, asked about an event.
+"""The index of a panel: semijoins of one form with ranges on the same axes, queried for each event.
 
 A semijoin is a box: ranges on the *base* axes (attributes of the table whose tuples it receives) and ranges on the
 *filtering* axes (attributes of the table that lets them through). Both are closed ranges of keys (`column_kinds.py`). A
@@ -11,8 +11,8 @@ The questions are those of §3 of the select-join paper:
         affected    selected, and the filtering ranges hold at least one of `joining`
         disposable  no selected semijoin has its filtering range strictly between two neighbours (appendix B)
         minimal     the filtering ranges of affected ones that hold no other such range (§3.2.1, minimum area)
-        unaffected  is somebody selected and not affected whose filtering range is covered by a point (minimum points)
-        compare     is somebody affected by both of two versions of a tuple, by one of them only
+        unaffected  is some semijoin selected and not affected whose filtering range covers a point (minimum points)
+        compare     is some semijoin affected by both of two versions of a tuple, by one of them only
     filter event, a tuple `at` of the filtering table comes or goes; `held` are tuples of its join value that stay:
     a⁻ and a⁺ on one axis, a skyline envelope on several
         exposed     the filtering ranges hold `at` and none of `held` (Theorem 1)
@@ -21,10 +21,10 @@ The questions are those of §3 of the select-join paper:
 
 `anchors` are points such that every semijoin's filtering ranges hold one: the clusters of the stabbing-set index.
 
-`nearest` are the joining keys next to one.
+`nearest` are the joining keys next to an anchor.
 
-Implementations give equal answers (anchors aside): `scan_index.py` by looking at all semijoins, `stabbing_index.py`
-from clusters.
+Implementations return equal answers (except anchors): `scan_index.py` scans all semijoins, `stabbing_index.py` uses
+clusters.
 """
 
 from collections.abc import Sequence
@@ -41,22 +41,22 @@ Ends: TypeAlias = tuple[Int64s, Int64s]
 
 
 class SemijoinIndex(Protocol):
-    """What a scheme asks of the semijoins of one panel. Ids are ascending."""
+    """The queries that a scheme makes to the semijoins of one panel. Ids ascend."""
 
     def __len__(self) -> int:
-        """How many semijoins there are."""
+        """The number of semijoins."""
         ...
 
     def add(self, id: int, base: Ranges, filtering: Ranges) -> None:
-        """Take up a semijoin, a closed range of keys an axis."""
+        """Add a semijoin, one closed range of keys per axis."""
         ...
 
     def add_many(self, ids: Ids, base: Sequence[Ends], filtering: Sequence[Ends]) -> None:
-        """Take up many at once: for each axis the low ends of all and the high ends of all, int64 keys."""
+        """Add many semijoins: for each axis the low ends of all and the high ends of all, int64 keys."""
         ...
 
     def remove(self, id: int) -> None:
-        """Forget a semijoin; `KeyError` when it is not there."""
+        """Remove a semijoin; `KeyError` when it does not exist."""
         ...
 
     def base(self, id: int) -> Ranges:
@@ -80,7 +80,7 @@ class SemijoinIndex(Protocol):
         ...
 
     def nearest(self, joining: Sequence[Any]) -> list[Any]:
-        """Of ascending keys those that are the greatest up to an anchor or the least from one on, each once.
+        """Of ascending keys, those that are the greatest up to an anchor or the least from one on, each once.
 
         For one filtering axis.
         """
@@ -98,7 +98,7 @@ class SemijoinIndex(Protocol):
         ...
 
     def unaffected(self, at: Point, joining: Sequence[Any], low: Any, high: Any) -> bool:
-        """Whether somebody is selected and not affected, whose range begins by `low` and ends from `high` on.
+        """Whether a semijoin is selected and not affected, and its range begins by `low` and ends from `high` on.
 
         For one filtering axis.
         """
@@ -107,7 +107,7 @@ class SemijoinIndex(Protocol):
     def compare(self, old: Point | None, new: Point | None, joining: Sequence[Point] | None) -> Comparison:
         """Who is affected by two versions of a tuple that join the same.
 
-        A version may be None, which selects nobody; `joining` is None for selections, which let everything through.
+        A version may be None, which no semijoin selects; `joining` is None for selections, which every tuple passes.
         """
         ...
 
@@ -120,7 +120,7 @@ class SemijoinIndex(Protocol):
         ...
 
     def reached(self, at: Point, held: Sequence[Point], keys: Sequence[Any], most: int | None = None) -> list[int]:
-        """Of ascending keys on the one base axis the places of those that the base ranges of exposed ones hold.
+        """Of ascending keys on the one base axis, the places of those in the base ranges of exposed semijoins.
 
         Ascending; if there are more than `most`, any of them.
         """

@@ -1,10 +1,10 @@
-"""The plain index: all semijoins of a panel in arrays, looked at one and all for every question.
+"""The plain index: all semijoins of a panel in arrays, scanned for every query.
 
-It is the twin that faster indexes are held against, and what serves panels that they don't: several axes, or strings.
+It is the reference for faster indexes, and serves the panels that they do not support: several axes, or strings.
 
 Invariant: place `k` of the arrays belongs to `ids[k]`; the arrays are full up to their last place.
-Cost: an event takes some passes over n semijoins (about 1 ns each a range end); anchors are found anew after a change,
-in O(n log n).
+Cost: an event takes some passes over n semijoins (about 1 ns per range end); anchors are recomputed after a change, in
+O(n log n).
 """
 
 from bisect import bisect_left, bisect_right
@@ -19,7 +19,7 @@ from ..query.column_kinds import Kind, TextKey
 from .panel_index import Comparison, Ends, Ids, Point, Ranges
 
 _FIRST = 16
-# From so many points on, one search for each range costs less than a pass for each point.
+# From this many points on, one search per range costs less than one pass per point.
 _FEW = 4
 
 
@@ -39,7 +39,7 @@ class ScanIndex:
         return len(self._places)
 
     def add(self, id: int, base: Ranges, filtering: Ranges) -> None:
-        """Take up a semijoin, a closed range of keys an axis."""
+        """Add a semijoin, one closed range of keys per axis."""
         if id in self._places:
             raise KeyError(id)
         place = len(self._places)
@@ -52,10 +52,10 @@ class ScanIndex:
         self._anchors = None
 
     def add_many(self, ids: Ids, base: Sequence[Ends], filtering: Sequence[Ends]) -> None:
-        """Take up many at once."""
+        """Add many semijoins."""
         first, last = len(self._places), len(self._places) + len(ids)
         if len(np.unique(ids)) < len(ids) or any(id in self._places for id in ids.tolist()):
-            raise KeyError("an id is there already")
+            raise KeyError("a semijoin id is already in use")
         while last > len(self._ids):
             self._grow()
         self._ids[first:last] = ids
@@ -70,7 +70,7 @@ class ScanIndex:
             ends[:] = [np.concatenate([one, np.empty_like(one)]) for one in ends]
 
     def remove(self, id: int) -> None:
-        """Forget a semijoin: the last one takes its place."""
+        """Remove a semijoin: the last one takes its place."""
         place = self._places.pop(id)
         last = len(self._places)
         if place != last:
@@ -102,7 +102,7 @@ class ScanIndex:
         return self._named(self._select(at) & self._any(joining))
 
     def anchors(self) -> list[Point]:
-        """Points of which every semijoin's filtering ranges hold one; on one axis as few as can be."""
+        """Points of which every semijoin's filtering ranges contain one; on one axis the fewest possible."""
         if self._anchors is None:
             places = np.arange(len(self._places))
             self._anchors = sorted(set(self._stab(places, self._base))) if len(places) else []
@@ -154,7 +154,7 @@ class ScanIndex:
         return minimal_ranges(ranges)
 
     def unaffected(self, at: Point, joining: Sequence[Any], low: Any, high: Any) -> bool:
-        """Whether somebody is selected and not affected, whose range begins by `low` and ends from `high` on."""
+        """Whether a semijoin is selected and not affected, and its range begins by `low` and ends from `high` on."""
         size = len(self._places)
         reaching = (self._low[-1][:size] <= low).astype(bool) & (self._high[-1][:size] >= high).astype(bool)
         return bool((reaching & self._select(at) & ~self._any(joining)).any())
@@ -179,7 +179,7 @@ class ScanIndex:
         return [[(low[place], high[place]) for low, high in ends] for place in places]
 
     def reached(self, at: Point, held: Sequence[Point], keys: Sequence[Any], most: int | None = None) -> list[int]:
-        """Of ascending base keys the places of those that somebody selects who is exposed."""
+        """Of ascending base keys, the places of those that an exposed semijoin selects."""
         spans = [span[0] for span in self.spans(at, held)]
         ends = [(bisect_left(keys, low), bisect_right(keys, high)) for low, high in spans]
         return [place for first, last in ends for place in range(first, last)][:most]
@@ -239,7 +239,7 @@ def minimal_ranges(ranges: Iterable[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
 
 
 class _Reversed:
-    """Sorts the other way round."""
+    """Sorts in reverse."""
 
     __slots__ = ("key",)
 

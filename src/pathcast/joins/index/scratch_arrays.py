@@ -1,7 +1,7 @@
-"""Scratch: large arrays that are needed for a moment, in memory that goes back to the system at once.
+"""Scratch: large temporary arrays, whose memory returns to the system at once.
 
-What is freed in the ordinary way is kept by the allocator for later, up to some 64 MB and whatever lies between things
-that live on: with a million subscriptions as much as half of what they take.
+The allocator keeps ordinary freed memory for later, up to some 64 MB plus the gaps between live objects: with a million
+subscriptions as much as half of their own memory.
 """
 
 from mmap import mmap
@@ -16,7 +16,7 @@ _LARGE = 1 << 18
 
 
 def scratch(shape: tuple[int, ...], kind: type[Any]) -> AnyArray:
-    """An array with anything in it."""
+    """An uninitialised array."""
     size = int(np.prod(shape)) * np.dtype(kind).itemsize
     if size < _LARGE:
         return np.empty(shape, kind)

@@ -1,14 +1,14 @@
 """The stabbing-set index: semijoins in clusters whose filtering ranges share a point (§3 of the select-join paper).
 
-A semijoin of one base axis and one filtering axis is a box, x its base range, y its filtering range; a `Forest` keeps
-them. Questions are windows on its trees (`stabbing_index_kernels.py`): who is exposed is found among the clusters in
-the gap, and what describes the affected ones is found without listing them. Where an axis is missing its range is all
-numbers; two base axes without a filtering one (join results) are x and y. Panels of any other shape, and strings, are
-looked after by the plain index.
+A semijoin of one base axis and one filtering axis is a box, x its base range, y its filtering range; a `Forest` stores
+the boxes. Queries are windows on its trees (`stabbing_index_kernels.py`): exposed semijoins are found among the
+clusters in the gap, and the description of affected ones without listing them. A missing axis has the range of all
+numbers; two base axes without a filtering one (join results) are x and y. The plain index serves panels of any other
+shape, and strings.
 
 Invariant: answers are those of `scan_index.py`.
-Cost: for τ clusters O(τ log n) node visits a question, and besides what is listed. `anchors` are within a factor of the
-fewest (`box_forest.py`).
+Cost: O(τ log n) node visits per query for τ clusters, plus the listed results. The number of `anchors` is within a
+factor of the fewest (`box_forest.py`).
 """
 
 from array import array
@@ -71,7 +71,7 @@ class StabbingIndex:
     # Semijoins.
 
     def add(self, id: int, base: Ranges, filtering: Ranges) -> None:
-        """Take up a semijoin, a closed range of keys an axis."""
+        """Add a semijoin, one closed range of keys per axis."""
         ranges = [*base, *filtering]
         x = ranges[0] if self._base else _ALL
         y = ranges[-1] if self._filtering or self._base == 2 else _ALL
@@ -79,7 +79,7 @@ class StabbingIndex:
         self._forest.add(id, (*x, *y))
 
     def add_many(self, ids: Ids, base: Sequence[Ends], filtering: Sequence[Ends]) -> None:
-        """Take up many at once."""
+        """Add many semijoins."""
         boxes = scratch((len(ids), 4), np.int64)
         boxes[:] = (*_ALL, *_ALL)
         ranges = [*base, *filtering]
@@ -91,7 +91,7 @@ class StabbingIndex:
         self._forest.add_many(np.ascontiguousarray(ids, np.int64), boxes)
 
     def remove(self, id: int) -> None:
-        """Forget a semijoin."""
+        """Remove a semijoin."""
         self._clusters = None
         self._forest.remove(id)
 
@@ -152,11 +152,11 @@ class StabbingIndex:
         return ranges
 
     def unaffected(self, at: Point, joining: Sequence[Any], low: Any, high: Any) -> bool:
-        """Whether somebody is selected and not affected, whose range begins by `low` and ends from `high` on."""
+        """Whether a semijoin is selected and not affected, and its range begins by `low` and ends from `high` on."""
         return any_unaffected(self.clusters, at if self._base else 0, _keys(joining), low, high)
 
     def compare(self, old: Point | None, new: Point | None, joining: Sequence[Point] | None) -> Comparison:
-        """Whether somebody is affected by both of two points, by the new one only, by the old one only."""
+        """Whether a semijoin is affected by both of two points, by the new one only, by the old one only."""
         if joining is not None and not len(joining):
             return False, False, False
         keys = _keys(joining) if self._filtering and joining is not None else None
@@ -196,7 +196,7 @@ class StabbingIndex:
         return [[(a, b), (c, d)] for a, b, c, d in boxes.tolist()]
 
     def reached(self, at: Point, held: Sequence[Point], keys: Sequence[Any], most: int | None = None) -> list[int]:
-        """Of ascending base keys the places of those that somebody selects who is exposed."""
+        """Of ascending base keys, the places of those that an exposed semijoin selects."""
         gap = self._gap(at, held)
         if gap is None or not len(keys):
             return []
@@ -206,7 +206,7 @@ class StabbingIndex:
         return sorted(self._found[:count].tolist())
 
     def _gap(self, at: Point, held: Sequence[Point]) -> tuple[int, int, int] | None:
-        """The keys around `at` that the filtering range of somebody exposed may have; None when there is nobody."""
+        """The keys around `at` that the filtering range of an exposed semijoin may have; None when none is exposed."""
         if not self._filtering:
             return None if len(held) else (_ALL[0], 0, _ALL[1])
         low, high = _ALL
@@ -231,7 +231,7 @@ class StabbingIndex:
 
     @property
     def clusters(self) -> Clusters:
-        """The boxes as kernels take them; good until a semijoin comes or goes."""
+        """The boxes as arguments of kernels; valid until the next change."""
         if self._clusters is None:
             self._clusters = self._forest.clusters
         return self._clusters
@@ -241,7 +241,7 @@ class StabbingIndex:
         return _window([_holding(key, key) for key in self._point(at) or ()])
 
     def _listed(self, kernel: Any, *asked: Any) -> Int64s:
-        """What a kernel lists, with as much room as it takes."""
+        """The results that a kernel lists, in an array that is large enough."""
         count = kernel(self.clusters, *asked, self._places)
         if count > len(self._places):
             self._places = np.empty(count + count // 4, np.int64)

@@ -1,12 +1,12 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
-"""Questions about semijoins in clusters: x is the base axis, y the filtering one, and each cluster a tree of boxes.
+"""Queries on semijoins in clusters: x is the base axis, y the filtering one, and each cluster a tree of boxes.
 
 Anchors ascend, and the tree at `roots[k]` has boxes whose y ranges hold `anchors[k]`. So of the joining keys only the
 two next to an anchor matter to its cluster (§3.1.1 of the select-join paper): a box is affected if it begins at the
 lower one or before, or ends at the upper one or after, which is two windows without a box in common. A range within a
 gap has its anchor there, so only clusters with anchors in a gap are looked at (Theorem 1, appendix B).
 
-Cost: what `window_query_kernels.py` says for each cluster that is looked at.
+Cost: that of `window_query_kernels.py` for each cluster visited.
 """
 
 import numpy as np
@@ -159,7 +159,7 @@ def list_minimal(clusters: Clusters, x: int, keys: Int64s, least: int, found: Wr
 
 @part
 def _uncovered(following, at):
-    """The first row from one on that nobody covers yet."""
+    """The first row from one on that is not covered yet."""
     last = at
     while following[last] != last:
         last = following[last]
@@ -172,7 +172,7 @@ def _uncovered(following, at):
 
 @rare
 def _cover(keys, following, low, high, most, found, count):
-    """Take up the keys from `low` to `high` that nobody has yet; how many are found then."""
+    """Add the keys from `low` to `high` that are not covered yet; return how many are found by then."""
     if count == 0:
         for at in range(len(keys) + 1):
             following[at] = np.int32(at)
@@ -189,8 +189,8 @@ def _cover(keys, following, low, high, most, found, count):
 def list_reached(clusters, low, y, high, keys, most, following, found):
     """Which keys lie in the x range of a box that holds y and lies within `low` … `high`; how many, up to `most`.
 
-    Keys ascend. `following` has room for one more than there are. Trees whose x ranges hold no key that is still to be
-    found are left out, so that a few wide boxes are as good as many.
+    Keys ascend. `following` has room for one more than there are. Trees whose x ranges contain no key that is still to
+    be found are skipped, so that many boxes cost no more than a few wide ones.
     """
     (bounds, links, boxes, stack), anchors, roots = clusters
     count, last = 0, len(keys)

@@ -1,11 +1,11 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
-"""Windows on trees of boxes: is there a box in it, which are, and which of them has the least high y.
+"""Windows on trees of boxes: whether a box is in the window, which boxes are, and which has the least high y.
 
 A window is a range for each of a box's four coordinates (`box_forest_kernels.py`): least and greatest low x, high x,
 low y, high y. "Holds x" is low x up to x and high x from x on; "within y₁ … y₂" is low y from y₁ on and high y up to
 y₂.
 
-Cost: nodes that the window's border passes through; a node that lies in the window ends a search for one box.
+Cost: the nodes on the window's border; a node inside the window ends a search for one box.
 """
 
 from typing import NamedTuple
@@ -174,7 +174,7 @@ def least_in(trees, root, window, best, best_low):
             continue
         child = links[node, CHILD]
         if child >= 0:
-            # The more promising sister first, that is, on top.
+            # The more promising sister is on top of the stack and visited first.
             swapped = bounds[child, 6] < bounds[child + 1, 6]
             stack[top], stack[top + 1] = child + swapped, child + 1 - swapped
             top += 2

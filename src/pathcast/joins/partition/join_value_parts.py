@@ -1,20 +1,20 @@
-"""Parts of a standing join: what happens under one join value of one edge needs the rows of that value, no others.
+"""Parts of a standing join: an event with one join value of one edge needs only the rows of that value.
 
-A group R^S along an edge looks, for an event, at the rows of R and S with the event's join value
-(`semijoin_groups.py`). So the tables can be cut by (edge, join value), and every part kept wherever it is wanted, with
-the subscriptions' index beside it. A row lies in one part an edge at its table. Selections, which need no edge, are
-looked after by the table's first edge, its *home*; a table without edges is cut by its rows.
+For an event, a group R^S along an edge reads the rows of R and S with the event's join value (`semijoin_groups.py`).
+So the tables can be partitioned by (edge, join value), and a part can be on any machine that has the subscriptions'
+index. A row is in one part per edge of its table. Selections, which need no edge, belong to the table's first edge,
+its *home*; a table without edges is partitioned by its rows.
 
     change ──keys──▶ (edge, join value), event     ── events of a part, in order ──▶ run ──▶ messages, the part's state
 
-A row's number is that of the event that brought it, so that all edges know the row by the same.
+A row's number is that of the event that inserted it, so that the row has the same number on all edges.
 
 Invariant: the messages of an event, from all parts together, are those of one server that numbers rows by events; in
-each part they come in the order of events. An event that a part has seen is passed by, as long as it is remembered, and
-as long as the row is there that it brought. An update of a row that is not there is an error, and an insertion: the
-part of the new join value can't know of the old one's.
-Cost: a part's rows are written down each time it is run, and laid out unless they lie there from the last time
-(`part_sites.py`); so run it with many events at once.
+each part they are in the order of events. A part skips an event that it has already processed, as long as it
+remembers the event or still has the row that the event inserted. An update of a missing row is an error, and an
+insertion: the part of the new join value does not know the part of the old one.
+Cost: each run of a part writes its rows, and reads them unless they are still in memory from the last run
+(`part_sites.py`); so run a part with many events at once.
 """
 
 import json
@@ -37,13 +37,13 @@ from .part_codec import Event, JoinCodec
 from .part_sites import Part, Site
 from .standing_joins import StandingJoins
 
-# The edge of tables that have none.
+# The edge number of tables without edges.
 NO_EDGE = -1
-# Events are remembered for so many runs (micro-batches) of the whole, to know those that come again.
+# Events are remembered for this many runs (micro-batches) of the whole join, to detect repeated ones.
 REMEMBERED = 10
-# So many join values are known as text.
+# Up to this many join values are cached as text.
 _TEXTS = 100_000
-# Smaller whole numbers are floats, too.
+# Smaller whole numbers have an equal float.
 _EXACT = 1 << 53
 
 
@@ -55,7 +55,7 @@ class Key(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What came of an event in a part."""
+    """The outcome of an event in a part."""
 
     event: Event
     messages: list[Message]
@@ -63,7 +63,7 @@ class Answer(NamedTuple):
 
 
 T = TypeVar("T")
-# What is done with the fresh events of a part, in order.
+# Processes the new events of a part, in order.
 _Make: TypeAlias = Callable[[Site, Part, Sequence[Event]], T]
 
 
@@ -87,7 +87,7 @@ class Parts:
         self._codecs: dict[int, JoinCodec] = {}
 
     def _join_places(self, table: str) -> list[tuple[int, list[int]]]:
-        """The edges at a table, each with the places of its join columns in a row; of a table without, all places."""
+        """The edges at a table, each with the positions of its join columns; all positions if there is no edge."""
         columns = self.schema.columns[table]
         found = [
             (edge.number, [columns.index(name) for name in edge.columns_of(table)])
@@ -100,13 +100,13 @@ class Parts:
     def events(
         self, sequence: int, verb: str, table: str, row: Mapping[str, Any], values: Mapping[str, Any] | None = None
     ) -> list[tuple[Key, Event]]:
-        """A change as an event in each part that it concerns; `ChangeError` when it makes no sense.
+        """A change as an event in each part that it concerns; `ChangeError` when it is invalid.
 
-        Values may be as JSON has them. A column that is missing is NULL, or for an update as it was.
+        Values may have their JSON form. A missing column is NULL, or unchanged in an update.
         """
         old = new = None
         if verb not in ("insert", "delete", "update") or (verb == "update") != (values is not None):
-            raise ChangeError(f"a change is an insert, a delete or an update with new values, not '{verb}'")
+            raise ChangeError(f"expected an insert, a delete or an update with new values, got {verb!r}")
         if verb != "insert":
             old = self._row(table, row)
         if verb == "insert":
@@ -134,11 +134,11 @@ class Parts:
         columns = self._columns.get(table)
         if columns is None or not given.keys() <= self._named[table]:
             Draft(self.schema).row(table, given)
-            raise AssertionError("a draft refuses tables and columns that there are not")
+            raise AssertionError("the draft should have rejected an unknown table or column")
         return tuple([_value(table, name, kind, given.get(name), joined) for name, kind, joined in columns])
 
     def _key(self, edge: int, table: str, values: list[Scalar]) -> Key:
-        """The part of a row with some join values, so that equal ones are written alike."""
+        """The part of a row with some join values; equal values have the same text."""
         if edge == NO_EDGE:
             return Key(edge, _text([table, *values]))
         name = tuple(values)
@@ -154,16 +154,16 @@ class Parts:
     def run(
         self, edge: int, state: bytes | None, events: Sequence[Event], batch: int = 0
     ) -> tuple[bytes | None, list[Answer]]:
-        """Run a part with the events of a batch; its new state (None for an empty one), and what came of them.
+        """Run a part with the events of a batch; return its new state (None for an empty one) and the outcomes.
 
-        Batches are numbered in their order, for the whole join alike: what they brought is remembered for some.
+        Batches are numbered in order, for the whole join; events of recent batches are remembered.
         """
         return self._run(edge, state, events, batch, _answers)
 
     def run_encoded(
         self, edge: int, state: bytes | None, events: Sequence[Event], batch: int = 0
     ) -> tuple[bytes | None, EncodedMessages]:
-        """The same, with messages as bytes; much faster where a `MessageWriter` knows the shape of the semijoins."""
+        """The same, with messages as bytes; much faster where a `MessageWriter` supports the shape of the semijoins."""
         return self._run(edge, state, events, batch, self._write)
 
     def _write(self, site: Site, part: Part, events: Sequence[Event]) -> EncodedMessages:
@@ -191,7 +191,7 @@ class Parts:
             return site.written(part), made
 
     def site(self, edge: int) -> Site:
-        """Where parts of an edge are run: a server with the groups that they look after."""
+        """The site of an edge: a server with the groups of its parts."""
         site = self._sites.get(edge)
         if site is None:
             server = self._standing.server()
@@ -209,7 +209,7 @@ class Parts:
         return codec
 
     def _tables(self, edge: int) -> dict[str, list[int]]:
-        """The tables of an edge, each with the places of its join columns."""
+        """The tables of an edge, each with the positions of its join columns."""
         return {table: places for table, each in self._joined.items() for number, places in each if number == edge}
 
 
@@ -237,7 +237,7 @@ def _encoded(answers: Sequence[Answer]) -> EncodedMessages:
 def _answer(server: JoinServer, event: Event) -> Answer:
     old, error = event.old, None
     if old is not None and not server.bags[event.table].count(old):
-        error = ChangeError(f"'{event.table}' has no row {old!r:.200}")
+        error = ChangeError(f"table '{event.table}' has no row {old!r:.200}")
         old = None
     if old is None and event.new is None:
         return Answer(event, [], error if event.home else None)
@@ -246,8 +246,8 @@ def _answer(server: JoinServer, event: Event) -> Answer:
 
 
 def _value(table: str, name: str, kind: Kind | None, value: Any, joined: bool) -> Scalar:
-    """A value that came for a column, checked."""
-    assert kind is not None, "standing joins know all kinds"
+    """A checked value for a column."""
+    assert kind is not None, "the schema of standing joins declares all kinds"
     if type(value) in kind.types:
         if (type(value) is float and not isnan(value)) or (type(value) is int and abs(value) < _EXACT):
             return value
@@ -259,13 +259,13 @@ def _value(table: str, name: str, kind: Kind | None, value: Any, joined: bool) -
         except ValueError as error:
             wrong = str(error)
         if value is None and joined:
-            raise ChangeError(f"{table}.{name} is a join attribute and can't be NULL")
+            raise ChangeError(f"{table}.{name} is a join column and must not be NULL")
     if wrong is not None:
         raise ChangeError(f"{table}.{name}: {wrong}")
     return value  # type: ignore[no-any-return]
 
 
 def _text(values: list[Scalar]) -> str:
-    """Values as JSON; numbers that are equal look the same."""
+    """Values as JSON; equal numbers have the same text."""
     plain = [int(value) if isinstance(value, float) and value.is_integer() else plain_value(value) for value in values]
     return json.dumps(plain, ensure_ascii=False)

@@ -1,14 +1,14 @@
-"""Sites: where parts of a standing join are run, and their states as bytes.
+"""Sites: servers that run parts of a standing join, and the parts' states as bytes.
 
-All parts of an edge can lie in one server side by side: an event looks at rows of its own join value only, and equal
-rows have equal join values. So a part that was run stays there, under the bytes that were written down of it; when it
-is run again and whoever kept the bytes brings the same, nothing need be read. Other bytes (another process ran it
-meanwhile, or an attempt of this one was given up) are read, and take the place of what lies there.
+All parts of an edge can share one server: an event reads only rows of its own join value, and equal rows have equal
+join values. So a part stays in the server after a run, together with the bytes of its state. When the next run brings
+the same bytes, they need not be decoded. Other bytes (another process ran the part meanwhile, or this process abandoned
+an attempt) are decoded and replace the rows in the server.
 
 A state (`part_codec.py`) has the rows of a part with their numbers, and the events of each of the last batches.
 
-Invariant: what lies under a join value is what the bytes of its part say. After an error nothing lies there.
-Cost: writing a row takes some 0.1 µs, reading one and putting it in its place some 4 µs.
+Invariant: the rows of a join value are those in the bytes of its part. After an error the site is empty.
+Cost: some 0.1 µs to write a row, some 4 µs to read and insert one.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -29,12 +29,12 @@ from .part_codec import JoinCodec, Tables
 if TYPE_CHECKING:
     from ..schemes.event_messages import MessageWriter
 
-# When more rows than this lie in a site, it is emptied.
+# A site with more rows than this is cleared.
 _MOST_ROWS = 100_000
 
 
 class RowEvent(Protocol):
-    """What is read of an event."""
+    """The fields of an event that a site reads."""
 
     @property
     def table(self) -> str: ...
@@ -48,13 +48,13 @@ class RowEvent(Protocol):
 
 @dataclass(slots=True)
 class Part:
-    """A part that lies in a site: its join value, and the events that it has seen by batch, ascending."""
+    """A part in a site: its join value, and the events that it has processed, by batch, ascending."""
 
     tables: tuple[str, ...]
     value: tuple[Scalar, ...]
     seen: dict[int, list[int]] = field(default_factory=dict)
     state: bytes | None = None
-    # The bytes of rows by table and number, as messages have them (`event_messages.py`).
+    # The bytes of rows by table and number, as in messages (`event_messages.py`).
     written: dict[str, dict[int, Any]] = field(default_factory=dict)
 
 
@@ -64,7 +64,7 @@ class Site:
     def __init__(
         self, server: JoinServer, joined: Mapping[str, Sequence[int]], codec: JoinCodec, *, together: bool
     ) -> None:
-        """`joined`: for each table of the edge the places of its join columns; a part has rows of all `together`."""
+        """`joined`: for each table, the positions of its join columns; a part has rows of all `together`."""
         self.server = server
         self._codec = codec
         self._together = together
@@ -82,12 +82,12 @@ class Site:
         return {table: view for table, (_, view) in self._views.items()}
 
     def groups(self) -> list[Group]:
-        """The groups of semijoins that parts here look after."""
+        """The groups of semijoins of the parts here."""
         return self.server.groups()
 
     @contextmanager
     def laid_out(self, state: bytes | None, events: Sequence[RowEvent]) -> Iterator[Part]:
-        """The part of some events, its rows in their places as a state says."""
+        """The part of some events, with the rows of a state inserted."""
         try:
             yield self._found(state, events)
         except BaseException:
@@ -95,7 +95,7 @@ class Site:
             raise
 
     def clear(self) -> None:
-        """Have no part here."""
+        """Remove all parts."""
         self._lying.clear()
         for bag in self.server.bags.values():
             bag.clear()
@@ -138,17 +138,17 @@ class Site:
             for number in list(view.run(part.value).rows):
                 bag.delete(number)
         if any(not self._views[table][0].rows.keys().isdisjoint(rows.get(table, ())) for table in part.tables):
-            self.clear()  # another part has rows with these numbers, of an attempt that was given up
+            self.clear()  # another part has rows with these numbers, from an abandoned attempt
         for table in part.tables:
             bag, view = self._views[table]
             given = rows.get(table, {})
             for number, row in given.items():
                 bag.insert(number, row)
             if len(view.run(part.value).rows) != len(given):
-                raise SnapshotError(f"the state of a join has rows of '{table}' with another join value than its key")
+                raise SnapshotError(f"the state of a join has rows of '{table}' whose join value differs from its key")
 
     def written(self, part: Part) -> bytes | None:
-        """The state of a part as it lies here now; None when there is nothing in it."""
+        """The current state of a part as bytes; None when the part is empty."""
         rows: dict[str, dict[int, Row]] = {}
         for table in part.tables:
             bag, view = self._views[table]

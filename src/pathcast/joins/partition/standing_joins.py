@@ -1,10 +1,10 @@
-"""Standing joins as a description: a schema, a scheme and the subscriptions, to be sent to whoever runs them.
+"""Standing joins as a description: a schema, a scheme and the subscriptions, to be sent to the workers that run them.
 
-Subscriptions come and go by `changed`, which gives another description: ids are not used again, and forms keep their
-numbers, so that whoever has filters of one description can go on with the messages of the next.
+`changed` adds and removes subscriptions and returns a new description. Ids are not reused, and forms keep their
+numbers, so that filters of one description remain valid for the messages of the next.
 
-Invariant: `server()` gives the same server wherever it is called: subscriptions have the same ids, forms the same
-numbers. For that every kind must be known: what a server learns from the first row that it sees, others don't know.
+Invariant: `server()` returns the same server on every machine: subscriptions have the same ids, forms the same
+numbers. So every kind must be declared: a kind that one server learns from its first row is unknown to the others.
 """
 
 import copy
@@ -39,7 +39,7 @@ class SingleSubscription(NamedTuple):
 
 
 class SubscriptionSeries(NamedTuple):
-    """Subscriptions that differ in their ranges: ids from `first` on, but for those that are gone."""
+    """Subscriptions that differ in their ranges: ids from `first` on, except the removed ones (`gone`)."""
 
     first: int
     query: Selection
@@ -48,16 +48,16 @@ class SubscriptionSeries(NamedTuple):
 
     @property
     def size(self) -> int:
-        """How many there were."""
+        """The number of subscriptions, removed ones included."""
         return len(next(iter(self.ranges.values()))[0])
 
     @property
     def ids(self) -> range:
-        """The ids that there were."""
+        """The ids, removed ones included."""
         return range(self.first, self.first + self.size)
 
     def part(self, begin: int, end: int) -> "SubscriptionSeries":
-        """Those from a place on, up to another."""
+        """The subscriptions between two places."""
         ranges = {name: (low[begin:end], high[begin:end]) for name, (low, high) in self.ranges.items()}
         ids = range(self.first + begin, self.first + end)
         return SubscriptionSeries(
@@ -69,8 +69,8 @@ class SubscriptionSeries(NamedTuple):
 class StandingJoins:
     """Subscriptions to joins over a schema.
 
-    subscriptions: queries, or queries by subscriber; their ids are 1, 2, 3, … in this order. batches: after them many
-    with ranges as arrays, as `JoinServer.subscribe_many` takes them.
+    subscriptions: queries, or queries by subscriber; their ids are 1, 2, 3, … in this order. batches: further
+    subscriptions with ranges as arrays, as for `JoinServer.subscribe_many`.
     """
 
     schema: Schema
@@ -85,18 +85,18 @@ class StandingJoins:
 
     def __post_init__(self) -> None:
         if self.schema.inside:
-            raise SchemaError("payloads kept apart belong to all join values at once; declare the schema without them")
+            raise SchemaError("standing joins do not support separate payloads; declare the schema without `payloads=`")
         self._take_up(self.subscriptions, self.batches)
         self._set(subscriptions=(), batches=())
         for table, columns in self.schema.columns.items():
             for column in columns:
                 if self.schema.kind(table, column) is None:
-                    raise SchemaError(f"{table}.{column}: declare its kind; workers don't learn it from one another")
+                    raise SchemaError(f"{table}.{column} has no declared kind; standing joins need one for each column")
 
     def changed(
         self, add: Queries = (), remove: Iterable[int] = (), batches: Iterable[tuple[Selection, Ranges]] = ()
     ) -> "StandingJoins":
-        """These subscriptions without some, by their ids, and with others, which get the next ids."""
+        """A description without the subscriptions of some ids, and with new ones, which get the next ids."""
         leaving = set(remove)
         for id in leaving:
             if id not in self:
@@ -134,7 +134,7 @@ class StandingJoins:
         next_id: int,
         numbers: Mapping[Form, int],
     ) -> "StandingJoins":
-        """A description from its parts, as they were written down of one (stored_joins.py)."""
+        """A description from its stored parts (stored_joins.py)."""
         made = cls(schema, scheme=scheme, axes=axes)
         made._set(asked=asked, many=many, next_id=next_id, numbers=numbers)
         return made
@@ -150,10 +150,10 @@ class StandingJoins:
             given = {name: (np.asarray(low), np.asarray(high)) for name, (low, high) in ranges.items()}
             many.append(SubscriptionSeries(next_id, query, given))
             next_id += many[-1].size if given else 0
-        # No form depends on who else is subscribed, so a server with the new ones alone numbers theirs.
+        # No form depends on other subscriptions, so a server with the new ones alone numbers their forms.
         scheme = self.only(asked, many).server()._scheme
         if not isinstance(scheme, SemijoinScheme):
-            raise QueryError(f"'{self.scheme}' sends join results, which several join values make together")
+            raise QueryError(f"'{self.scheme}' sends join results; standing joins need a semijoin scheme")
         self._set(asked=(*self.asked, *asked), many=(*self.many, *many), next_id=next_id, numbers=dict(scheme.numbers))
 
     def _set(self, **fields: Any) -> None:
@@ -161,7 +161,7 @@ class StandingJoins:
             object.__setattr__(self, name, value)
 
     def _place(self, id: int) -> int:
-        """Where the first single subscription stands whose id is this one or larger: they are ascending."""
+        """The place of the first single subscription with this id or a larger one; ids ascend."""
         return bisect_left(self.asked, id, key=attrgetter("id"))
 
     def __contains__(self, id: object) -> bool:
@@ -193,7 +193,7 @@ class StandingJoins:
 
 def _listed(given: Queries) -> Iterable[tuple[Any, Query]]:
     if isinstance(given, str | Selection):
-        raise QueryError("subscriptions are several queries: a list, or a mapping of subscribers to theirs")
+        raise QueryError("subscriptions must be a list of queries, or a mapping of subscribers to queries")
     if not isinstance(given, Mapping):
         return ((None, query) for query in given)
     return (

@@ -1,14 +1,14 @@
-"""Standing joins on disk: a snapshot of plain arrays, from which a description is opened without reading it through.
+"""Standing joins on disk: a snapshot of plain arrays; opening a description does not read all of it.
 
     facts     layout, schema, scheme, axes, next_id, forms with their numbers, and for each batch of subscriptions its
-              first id, size, query, columns with the kinds of their ends, and how many of it are gone
+              first id, size, query, columns with the kinds of their ends, and the number of removed ones
     arrays    single subscriptions as in subscription_arrays.py; whole and real, the ends of all batches' ranges,
               one after the other; gone, ids
 
-Invariant: what is opened has the ids, queries and numbers of forms of what was saved, so that its server is the same.
-Nothing in a snapshot is believed: lengths, places, kinds and names are checked, and what does not fit is a
-`SnapshotError`; what is SQL, and what is a range, the server checks.
-Cost: opening maps arrays and checks each in a few passes; a single subscription is made when it is looked at.
+Invariant: an opened description has the ids, queries and form numbers of the saved one, so that its server is the same.
+A snapshot is not trusted: lengths, places, kinds and names are checked, and a mismatch is a `SnapshotError`; the server
+checks SQL and ranges.
+Cost: opening maps arrays and checks each in a few passes; a single subscription is decoded on access.
 """
 
 import json
@@ -43,7 +43,7 @@ AnyPath = str | os.PathLike[str]
 
 
 def save_standing(standing: StandingJoins, folder: AnyPath) -> None:
-    """Write a description to a folder; `QueryError` for a subscriber that can't be written."""
+    """Write a description to a folder; `QueryError` for a subscriber that cannot be stored."""
     write_snapshot(folder, KIND, *_described(standing))
 
 
@@ -89,7 +89,7 @@ def _described(standing: StandingJoins) -> tuple[dict[str, Any], dict[str, AnyAr
 
 
 def describe(schema: Schema) -> dict[str, Any]:
-    """A schema as JSON has it: tables with their columns' kinds, in order, and joins."""
+    """A schema as JSON: tables with their columns' kinds, in order, and joins."""
     tables = [
         [table, [[column, kind.name if (kind := schema.kind(table, column)) else None] for column in columns]]
         for table, columns in schema.columns.items()
@@ -128,23 +128,23 @@ def _batches(many: Sequence[SubscriptionSeries]) -> tuple[list[dict[str, Any]], 
 
 
 def open_standing(folder: AnyPath, digest: str | None = None) -> StandingJoins:
-    """The description that a folder holds; `SnapshotError` when it is damaged, foreign, too old or too new.
+    """The description in a folder; `SnapshotError` when it is damaged, of another kind, too old or too new.
 
     With a `digest` (`save_standing_under`), any other description is an error, too.
     """
     _check_layout(folder, read_manifest(folder))
     snapshot = open_snapshot(folder, KIND)
     if digest is not None and _digest(snapshot.facts, snapshot.arrays) != digest:
-        raise SnapshotError(f"{folder} does not hold the subscriptions that the stage was made with; delete it")
+        raise SnapshotError(f"{folder} holds other subscriptions than the stage was planned with; delete it")
     with reading_snapshot(folder):
         try:
             return _restored(_Facts(snapshot.facts), snapshot.arrays)
         except PathcastError as error:
-            raise SnapshotError(f"{folder} holds no standing joins: {error.reason}; publish them again") from None
+            raise SnapshotError(f"cannot read the joins in {folder}: {error.reason}; publish them again") from None
 
 
 def next_id_in(folder: AnyPath) -> int:
-    """The id that the next subscription to the joins of a folder gets; nothing else is read."""
+    """The next subscription id of the joins in a folder; reads nothing else."""
     manifest = read_manifest(folder)
     _check_layout(folder, manifest)
     return _Facts(manifest["facts"]).whole("next_id", 1)
@@ -156,41 +156,41 @@ def _check_layout(folder: AnyPath, manifest: Mapping[str, Any]) -> None:
     layout = manifest["facts"].get("layout")
     if layout != LAYOUT:
         newer = type(layout) is int and layout > LAYOUT
-        again = "it is of an earlier Pathcast: publish the subscriptions again, to another folder"
+        again = "an earlier Pathcast wrote it: publish the subscriptions again, to another folder"
         advice = "update Pathcast" if newer else again
         raise SnapshotError(f"{folder} has layout {layout or 1!r}, this Pathcast reads {LAYOUT}; {advice}")
 
 
 class _Facts:
-    """JSON of a snapshot, read by the kinds that its parts should have."""
+    """The JSON of a snapshot, with checked types."""
 
     def __init__(self, given: Any) -> None:
         if not isinstance(given, dict):
-            raise SnapshotError("its manifest has something else where a table belongs")
+            raise SnapshotError("the manifest has a value where a table is expected")
         self._given = given
 
     def of(self, name: str, *kinds: type) -> Any:
-        """What stands under a name, of one of some kinds."""
+        """The value of a name, which must have one of these types."""
         found = self._given.get(name)
         if type(found) not in kinds:
-            raise SnapshotError(f"'{name}' in its manifest is not what belongs there")
+            raise SnapshotError(f"'{name}' in the manifest has an unexpected type")
         return found
 
     def whole(self, name: str, least: int) -> int:
-        """A whole number, of 64 bits."""
+        """A 64-bit integer."""
         found: int = self.of(name, int)
         if not least <= found < 1 << 62:
-            raise SnapshotError(f"'{name}' in its manifest is {found}")
+            raise SnapshotError(f"'{name}' in the manifest is out of range: {found}")
         return found
 
     def texts(self, name: str) -> tuple[str, ...]:
-        """A list of texts."""
+        """A list of strings."""
         return _texts(self.of(name, list), name)
 
 
 def _texts(given: Any, name: str) -> tuple[str, ...]:
     if not isinstance(given, list) or not all(isinstance(one, str) for one in given):
-        raise SnapshotError(f"'{name}' in its manifest is not a list of texts")
+        raise SnapshotError(f"'{name}' in the manifest is not a list of strings")
     return tuple(given)
 
 
@@ -207,7 +207,7 @@ def _restored(facts: _Facts, arrays: Mapping[str, AnyArray]) -> StandingJoins:
 def _array(arrays: Mapping[str, AnyArray], name: str, kind: npt.DTypeLike) -> Any:
     found = arrays.get(name)
     if found is None or found.dtype != kind or found.ndim != 1:
-        raise SnapshotError(f"the array '{name}' is missing, or of another kind")
+        raise SnapshotError(f"the array '{name}' is missing or has an unexpected type")
     return found.view(np.ndarray)
 
 
@@ -220,7 +220,7 @@ def _schema(facts: _Facts) -> Schema:
             ):
                 tables[table] = dict(columns)
             case _:
-                raise SnapshotError("its schema can't be read")
+                raise SnapshotError("the schema is malformed")
     return Schema(tables, facts.texts("joins"))
 
 
@@ -235,17 +235,17 @@ def _forms(schema: Schema, given: Sequence[Any]) -> dict[Form, int]:
                 names = _texts(axes, "forms")
                 columns = schema.columns[edge.other(base)] if edge is not None else ()
                 if (edge is None) != (place is None) or not set(names) <= set(columns):
-                    raise SnapshotError("it has a form that its schema does not have")
+                    raise SnapshotError("a form does not fit the schema")
                 found[Form(base, edge, names)] = number
             case _:
-                raise SnapshotError("its forms can't be read")
+                raise SnapshotError("the forms are malformed")
     if sorted(found.values()) != list(range(1, len(given) + 1)):
-        raise SnapshotError("its forms are not numbered one by one")
+        raise SnapshotError("the forms are not numbered from 1 without gaps")
     return found
 
 
 class _Batches:
-    """Reads batches of subscriptions, whose ends lie one after the other."""
+    """Reads batches of subscriptions, whose range ends are stored consecutively."""
 
     def __init__(self, arrays: Mapping[str, AnyArray], next_id: int) -> None:
         self._left = {name: _array(arrays, name, dtype) for name, dtype in _DTYPES.items()}
@@ -253,31 +253,31 @@ class _Batches:
         self._next_id = next_id
 
     def read(self, given: Sequence[Any]) -> tuple[SubscriptionSeries, ...]:
-        """All batches; nothing must be left over."""
+        """All batches; an error if range ends are left over."""
         found = tuple(self._batch(_Facts(one)) for one in given)
         if any(len(left) for left in self._left.values()):
-            raise SnapshotError("it has ranges that belong to nobody")
+            raise SnapshotError("some ranges belong to no batch")
         return found
 
     def _batch(self, facts: _Facts) -> SubscriptionSeries:
         first, size = facts.whole("first", 1), facts.whole("size", 1)
         if first + size > self._next_id:
-            raise SnapshotError(f"it has a subscription {first + size - 1}, and the next one would be {self._next_id}")
+            raise SnapshotError(f"subscription id {first + size - 1} is not below the next id, {self._next_id}")
         on = None if facts.of("on", list, type(None)) is None else facts.texts("on")
         ranges: dict[str, tuple[AnyArray, AnyArray]] = {}
         for column in facts.of("columns", list):
             name, low, high = _texts(column, "columns") if isinstance(column, list) and len(column) == 3 else ("",) * 3
             ranges[name] = self._take(low, size), self._take(high, size)
         if not ranges:
-            raise SnapshotError("it has a batch without ranges")
+            raise SnapshotError("a batch has no ranges")
         gone = self._take("gone", facts.whole("gone", 0))
         if len(gone) and (gone[0] < first or gone[-1] >= first + size or bool((gone[1:] <= gone[:-1]).any())):
-            raise SnapshotError("it has subscriptions that are gone and were not there")
+            raise SnapshotError("a removed subscription is not part of its batch")
         return SubscriptionSeries(first, Selection(facts.texts("tables"), {}, on), ranges, frozenset(gone.tolist()))
 
     def _take(self, name: str, count: int) -> Any:
         left = self._left.get(name)
         if left is None or len(left) < count:
-            raise SnapshotError("it has fewer ends of ranges than its batches have")
+            raise SnapshotError("the batches need more range ends than the snapshot holds")
         self._left[name] = left[count:]
         return left[:count]

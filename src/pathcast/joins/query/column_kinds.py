@@ -1,13 +1,13 @@
-"""Kinds of columns, and keys: values as things that sort fast and have neighbours.
+"""Kinds of columns, and keys: sortable codes of values, with a next and a previous key.
 
-A key is a whole number of 64 bits for all kinds but strings, in the order of the values: days for dates, microseconds
-for timestamps, and for floats their bits, turned so that they sort. A range of a subscription, open or closed, becomes
-a *closed* range of keys: an open end is the next key. So indexes and kernels know closed ranges of int64 alone.
-Strings have no largest below a given one; their keys are `TextKey`s, which can stand just below or above a string.
+A key is a 64-bit integer for all kinds but strings, in the order of the values: days for dates, microseconds for
+timestamps, and for floats their bits, rearranged so that they sort. A range of a subscription, open or closed, becomes
+a *closed* range of keys: an open end becomes the next key. So indexes and kernels handle only closed ranges of int64.
+A string has no predecessor; the keys of strings are `TextKey`s, which can denote a place just below or above a string.
 
 Invariant: `key` keeps order and equality; `value(key(v)) == v`; a value is in an interval exactly if its key is in
 `ends(interval)`. Ints and floats of one column compare by value: a whole number that no float equals needs kind `int`.
-Cost: a key takes well under a microsecond.
+Cost: well under a microsecond per key.
 """
 
 import struct
@@ -63,7 +63,7 @@ def float_key(value: float) -> int:
 
 
 def float_value(key: int) -> float:
-    """The float of a key; -1, which would be the other zero, is the key of none."""
+    """The float of a key; -1, which would be the negative zero, is not the key of any value."""
     value: float = _DOUBLE.unpack(_QUAD.pack(key if key >= 0 else key ^ _LARGEST))[0]
     return value
 
@@ -88,7 +88,7 @@ def _microseconds(value: datetime) -> int:
 
 @dataclass(frozen=True)
 class Kind:
-    """What a column holds."""
+    """The kind of values that a column holds."""
 
     name: str
     family: str
@@ -108,7 +108,7 @@ class Kind:
             low = max(low, self._after(interval.low, 1, open_end=interval.low_open))
         if interval.high is not None:
             high = min(high, self._after(interval.high, -1, open_end=interval.high_open))
-        # An end on the hole moves inwards, so that ends are keys of values.
+        # An end on an unused key moves inwards, so that ends are keys of values.
         low, high = (low + 1 if low == self.hole else low), (high - 1 if high == self.hole else high)
         return (low, high) if low <= high else None
 
@@ -121,26 +121,26 @@ class Kind:
         return key + sign if self.holds_exactly(value, key) else key
 
     def holds_exactly(self, value: Scalar, key: int) -> bool:
-        """Whether the key stands for just this value (and not for one that lies nearest to it)."""
+        """Whether the key is exactly this value's, not that of the nearest value."""
         return self.lowest <= key <= self.highest and self.value(key) == value
 
     @property
     def noun(self) -> str:
-        """A value of this kind, in words."""
-        return {"int": "an int", "bytes": "a value of bytes"}.get(self.name, f"a {self.name}")
+        """The kind with its article, for messages."""
+        return {"int": "an int", "bytes": "bytes"}.get(self.name, f"a {self.name}")
 
     def check(self, value: object) -> str | None:
         """Why a value can't be in a column of this kind; None when it can."""
         if value is None:
             return None
         if type(value) not in self.types:
-            return f"{self.noun} belongs there, not {value!r:.60}"
+            return f"expected {self.noun}, got {value!r:.60}"
         try:
             check_scalar(value)
         except MessageError as error:
             return error.reason
         if type(value) is int and float in self.types and float(value) != value:
-            return f"{value} is between two floats; declare the column 'int' to hold it"
+            return f"no float equals {value}; declare the column as 'int'"
         return None
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -205,7 +205,7 @@ def kind_named(name: str) -> Kind:
 
 
 def kind_of(value: Scalar) -> Kind:
-    """The kind that a column without declared one takes from a value: numbers are floats."""
+    """The kind that a column without a declared kind takes from a value: numbers become floats."""
     return {NUMBER: FLOAT, "string": STRING, "date": DATE, "timestamp": TIMESTAMP, "bytes": BYTES}[
         family(value) or NUMBER
     ]

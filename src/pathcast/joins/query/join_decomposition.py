@@ -11,14 +11,14 @@ each of j_R tuples is exposed to the ranges that lie in its gap. j_S points and 
 the two pieces next to it are x and y; of all ranges, 2xy begin in one and end in the other, in the mean 2/((j_S +
 2)(j_S + 3)).
 
-The other estimate replays recent rows with a sample of subscriptions: each row is taken out of its table, and those
-who would be told of its insertion are counted.
+The other estimate replays recent rows with a sample of subscriptions: each row is removed from its table, and the
+tuples that its insertion would send are counted.
 
-Greedy: every base table takes, among the edges of a query, the one with the least cost. No choice depends on another,
-and the total is a sum over semijoins, so the least of each is the least of all (appendix E).
+Greedy: every base table takes the cheapest of the query's edges. No choice depends on another, and the total is a sum
+over semijoins, so the cheapest choices together are the cheapest decomposition (appendix E).
 
 Invariant: costs are fixed from one regrouping to the next, so that equal queries share groups.
-Cost: O(edges) a query; a simulation O(sampled rows × sampled subscriptions) an edge.
+Cost: O(edges) per query; a simulation O(sampled rows × sampled subscriptions) per edge.
 """
 
 from collections import Counter, deque
@@ -36,11 +36,11 @@ from .table_schema import Edge, Schema
 
 # A base table and the edge to the table that filters it.
 Option = tuple[str, int]
-# For a table the neighbours that shall filter it, the best first.
+# For each table, the neighbours that should filter it, the preferred one first.
 Preferences = Mapping[str, Sequence[str]]
 SAMPLED_ROWS = 256
 SAMPLED_SUBSCRIPTIONS = 256
-# Of so many events statistics speak; those before count half, and before them a quarter.
+# Statistics cover this many events; earlier ones count half, those before them a quarter.
 REMEMBERED_EVENTS = 10_000
 
 
@@ -56,7 +56,7 @@ def semijoin_cost(
 
 @dataclass
 class Statistics:
-    """What the model needs to know: events by table and tuples per join value, and recent rows for the simulation."""
+    """Input of the model: events per table and tuples per join value; recent rows for the simulation."""
 
     schema: Schema
     bags: Mapping[str, Bag]
@@ -76,7 +76,7 @@ class Statistics:
         return self._views[table, edge.number]
 
     def note(self, table: str, number: int) -> None:
-        """A row came."""
+        """Record the arrival of a row."""
         self.events[table] += 1
         if self.events.total() >= 2 * REMEMBERED_EVENTS:
             self.events = Counter({name: count // 2 for name, count in self.events.items()})
@@ -104,18 +104,19 @@ class Statistics:
 
 
 def preferences(schema: Schema, given: Mapping[str, str | Sequence[str]]) -> Preferences:
-    """For each table the neighbours that shall filter it, the best first; `QueryError` when they are none."""
+    """For each table, the neighbours that should filter it, the preferred one first; `QueryError` for other tables."""
     found: dict[str, tuple[str, ...]] = {}
     if not isinstance(given, Mapping):
-        raise QueryError(f"filtered_by is the neighbours of each table, {{'A': 'B'}}, not {given!r}")
+        raise QueryError(f"filtered_by must map tables to neighbours, such as {{'A': 'B'}}, got {given!r}")
     for table, names in given.items():
         if table not in schema.columns:
-            raise QueryError(f"filtered_by: there is no table '{table}'; there are {', '.join(schema.columns)}")
+            raise QueryError(f"filtered_by: unknown table '{table}'; the tables are {', '.join(schema.columns)}")
         found[table] = (names,) if isinstance(names, str) else tuple(names)
         known = [edge.other(table) for edge in schema.edges_of(table)]
         for name in found[table]:
             if name not in known:
-                raise QueryError(f"filtered_by: '{table}' is joined with {', '.join(known) or 'nothing'}, not '{name}'")
+                neighbours = ", ".join(known) or "none"
+                raise QueryError(f"filtered_by: '{name}' is no neighbour of '{table}'; its neighbours are {neighbours}")
     return found
 
 
@@ -140,7 +141,7 @@ def total(choices: Iterable[Mapping[str, Edge | None]], costs: Mapping[Option, f
 def simulated(
     statistics: Statistics, queries: Sequence[tuple[int, Query]], scheme: SemijoinScheme, index: IndexMaker
 ) -> dict[Option, float]:
-    """Costs by replaying recent rows: tuples sent a row and semijoin; the model's where nobody has the choice."""
+    """Costs by replaying recent rows: tuples sent per row and semijoin; the model's where no query has the choice."""
     costs = statistics.costs()
     for edge in statistics.schema.edges:
         sample = [(id, query) for id, query in queries if edge in query.edges]

@@ -1,4 +1,4 @@
-"""Subscriptions: a query, who asked, and what the network must know of it."""
+"""Subscriptions: a query, its subscriber, and the filters that a network needs."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -13,9 +13,9 @@ from .table_schema import Edge
 class Subscription:
     """A standing query.
 
-    filters: what is registered with a network; a message is for the subscriber if one of them matches. forms: for
-    each form of semijoin, by its number, what the client keeps of it. signature: set where join results are sent
-    instead. choice: the edge that filters each table.
+    filters: registered with the network; a message is for the subscriber if one of them matches. forms: the forms of
+    semijoins that the client keeps, by number. signature: set where join results are sent instead. choice: the edge
+    that filters each table.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class Subscription:
 
     @property
     def initial(self) -> Message:
-        """The content at the time of subscribing; of a member of a batch, when it is first asked for."""
+        """The content at the time of subscribing; for a member of a batch, at the time of the first call."""
         return self.take_initial()
 
     def take_initial(self) -> Message:

@@ -1,14 +1,14 @@
-"""Select with payload: bulky attributes kept apart, so that a selection is sent as a join (appendix I of the paper).
+"""Select with payload: large columns stored apart, so that a selection is sent as a join (appendix I of the paper).
 
     Schema({"Products": "id, rating, photo"}, payloads={"Products": "photo"})
 
-A user sees the table as it is declared. Inside there are two: `Products(id, rating, photo_of)` and
-`Products_payload(of, photo)`, joined on a hash of the payload. A payload is one row for as long as some row refers to
-it. A query over the table joins both; an event that changes a rating and not the photo changes only the first, and
-the photo goes to those alone who did not have it, because the semijoin of the payload says so.
+A user sees the table as it is declared. Internally there are two: `Products(id, rating, photo_of)` and
+`Products_payload(of, photo)`, joined on a hash of the payload. A payload is one row as long as some row refers to
+it. A query over the table joins both. An event that changes a rating but not the photo changes only the first table,
+and the semijoin of the payload sends the photo only to clients that do not have it.
 
 Invariant: the inner join of the two tables is the declared table, as a bag: each row refers to exactly one payload,
-and equal payloads have equal hashes (128 bits; two different ones with the same do not occur).
+and equal payloads have equal hashes (128 bits; collisions are assumed not to occur).
 """
 
 from base64 import b85encode
@@ -27,7 +27,7 @@ _WORD = 2.0**63
 
 
 class Split:
-    """How one declared table is kept as two."""
+    """How one declared table is stored as two."""
 
     def __init__(self, table: str, columns: tuple[str, ...], payload: tuple[str, ...]) -> None:
         self.table = table
@@ -45,12 +45,12 @@ class Split:
         return (*(values[column] for column in self.kept), key), (key, *payload)
 
     def place(self, column: str) -> tuple[str, str]:
-        """Where a declared column is kept."""
+        """The internal table and column that store a declared column."""
         return (self.payload_table if column in self.payload else self.table), column
 
 
 def payload_key(payload: Row) -> str:
-    """A short name of a payload by its content; of equal numbers, 1 and 1.0, it is the same."""
+    """A hash of a payload's content; equal numbers, such as 1 and 1.0, have equal hashes."""
     plain = [int(one) if isinstance(one, float) and one.is_integer() and abs(one) < _WORD else one for one in payload]
     data = Message({str(at): value for at, value in enumerate(plain)}).encode()
     return b85encode(blake2b(data, digest_size=16).digest()).decode()
@@ -79,29 +79,29 @@ class SplitSchema:
     @staticmethod
     def _split(declared: Schema, table: str, columns: tuple[str, ...]) -> Split:
         if not columns:
-            raise SchemaError(f"the payload of '{table}' names no column")
+            raise SchemaError(f"the payload of '{table}' must name at least one column")
         for column in columns:
             declared.place(table, column)
             if column in declared.join_columns(table):
-                raise SchemaError(f"{table}.{column} joins and can't be payload")
+                raise SchemaError(f"{table}.{column} is a join column and cannot be payload")
         split = Split(table, declared.columns[table], columns)
         if split.payload_table in declared.columns or split.reference in split.columns:
             raise SchemaError(
-                f"'{split.payload_table}' and '{split.reference}' are needed for the payload of '{table}'"
+                f"'{split.payload_table}' and '{split.reference}' are reserved for the payload of '{table}'"
             )
         if _KEY in columns:
-            raise SchemaError(f"'{_KEY}' is needed for the payload of '{table}'; give the column another name")
+            raise SchemaError(f"'{_KEY}' is reserved for the payload of '{table}'; rename the column")
         if len(set(columns)) < len(columns):
             raise SchemaError(f"the payload of '{table}' names a column twice")
         return split
 
     def place(self, table: str, column: str) -> tuple[str, str]:
-        """Where a declared column is kept."""
+        """The internal table and column that store a declared column."""
         split = self.splits.get(table)
         return split.place(column) if split else (table, column)
 
     def query(self, query: Query) -> Query:
-        """A query over declared tables as one over those inside."""
+        """A query over declared tables as a query over the internal ones."""
         tables = list(query.tables)
         edges: list[Edge] = [self.schema.edges[edge.number] for edge in query.edges]
         for split in self.splits.values():

@@ -1,17 +1,17 @@
-"""Extraction: rows of a table cut out of documents, by a path for the rows and one for each column.
+"""Extraction: rows of a table from documents, by one path for the rows and one path per column.
 
     Extraction("Stocks", rows="//stock", columns={"symbol": "@symbol", "per": "ratio/per float", "day": "../@day date"})
 
-A row is an element that the path of the rows leads to; a column's value is the string of the first node that its path
-leads to from there, as XPath's string() gives it, read as a value of the column's kind. Paths are steps (a name, `*`)
-with `/` and `//`; a column's may begin with `..` and end in `@name` or `text()`, or be `.`.
+A row is an element that the path of the rows selects. A column's value is the string of the first node that its path
+selects from there, as XPath's string() returns it, read as a value of the column's kind. Paths are steps (a name or
+`*`) with `/` and `//`; a column's path may begin with `..` and end in `@name` or `text()`, or be `.`.
 
-What depends on label paths alone is worked out once for each of them: which elements are rows, and from which elements
-a column of which row comes. The rest is arrays: elements by label path, parents so many levels up, the first of each.
+Which elements are rows, and which elements supply a column of which row, depends on label paths alone and is computed
+once per label path. The rest is array operations: elements by label path, ancestors by level, the first of each.
 
-Invariant: rows come in document order; what a document gives does not depend on its neighbours in the batch. A value
-that can't be read is an error of its row alone.
-Cost: some operations on arrays a batch and column, and the making of each value.
+Invariant: rows are in document order; the rows of a document do not depend on its neighbours in the batch. A value
+that cannot be read is an error of its row alone.
+Cost: some array operations per batch and column, and the construction of each value.
 """
 
 import re
@@ -33,7 +33,7 @@ from .value_text import read_value
 CHANGES = ("insert", "delete")
 _NAME = r"(?:\{[^{}]*\})?[^\W\d][\w.\-]*"
 _STEP = re.compile(rf"(//?)?(\.\.|\.|text\(\)|\*|@?{_NAME})")
-# Label paths that are remembered; then all of them are forgotten.
+# Up to this many label paths are cached; then the cache is cleared.
 _MOST_PATHS = 1 << 16
 
 
@@ -46,7 +46,7 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ColumnPath:
-    """From a row up so many levels, down some steps, and there to a value.
+    """From a row up `up` levels, down some steps, and there to a value.
 
     leaf: `.` for the element's string-value, `text()`, or `@name`; `deep`: of any element below as well.
     """
@@ -61,9 +61,9 @@ class ColumnPath:
 class Extraction:
     """How the rows of a table are found in documents.
 
-    columns: for each column its path, and after a blank its kind (`string` without one): `"price float"`. required:
-    columns whose value may not be missing. change: what a row means, `insert` or `delete`, or the path of an attribute
-    or element that says which.
+    columns: for each column, its path, and after a blank its kind (`string` by default): `"price float"`. required:
+    columns that must have a value. change: `insert` or `delete`, or the path of an attribute or element that holds one
+    of these words.
     """
 
     table: str
@@ -77,21 +77,22 @@ class Extraction:
         kinds = {}
         for name, given in (("table", self.table), ("rows", self.rows), ("change", self.change)):
             if not isinstance(given, str):
-                raise SchemaError(f"{name} is a text, not {given!r}")
+                raise SchemaError(f"{name} must be a string, got {given!r}")
         columns: object = self.columns
         texts = isinstance(columns, Mapping) and all(isinstance(text, str) for pair in columns.items() for text in pair)
         if not texts:
-            raise SchemaError(f"'{self.table}': columns have paths, {{'per': 'ratio/per float'}}, not {columns!r}")
+            shape = "columns must map names to paths, such as {'per': 'ratio/per float'}"
+            raise SchemaError(f"'{self.table}': {shape}, got {columns!r}")
         if isinstance(self.required, str):
-            raise SchemaError(f"required is a list of columns, not {self.required!r}")
+            raise SchemaError(f"required must be a list of columns, got {self.required!r}")
         if not self.columns:
-            raise SchemaError(f"'{self.table}': a table has at least one column")
+            raise SchemaError(f"'{self.table}' must have at least one column")
         for column, text in self.columns.items():
             _, _, kind = text.strip().partition(" ")
             try:
                 kinds[column] = kind_named(kind.strip() or "string")
             except KeyError:
-                raise SchemaError(f"column '{column}': there is no kind '{kind.strip()}'") from None
+                raise SchemaError(f"column '{column}': unknown kind '{kind.strip()}'") from None
         for column in self.required:
             if column not in kinds:
                 raise SchemaError(f"required: '{self.table}' has no column '{column}'")
@@ -103,8 +104,8 @@ class Extraction:
         """The path of the rows, from the root."""
         found = _read_path(self.rows, "rows")
         if found.up or found.leaf != "." or found.deep or not found.steps:
-            raise SchemaError(f"rows: '{self.rows}' does not lead to elements")
-        if not self.rows.lstrip().startswith("/"):  # as a subscription: anywhere
+            raise SchemaError(f"rows: the path '{self.rows}' must select elements")
+        if not self.rows.lstrip().startswith("/"):  # anywhere, as in a subscription
             return (Step(deep=True, name=found.steps[0].name), *found.steps[1:])
         return found.steps
 
@@ -118,12 +119,12 @@ class Extraction:
 
     @cached_property
     def change_path(self) -> ColumnPath | None:
-        """Where a row says what it means; None when all mean the same."""
+        """The path to the change of a row; None when all rows make the same change."""
         return None if self.change in CHANGES else _read_path(self.change, "change", relative=True)
 
 
 class Extracted(NamedTuple):
-    """Rows of documents: of each the document's number, its own number there, and either values or an error."""
+    """Rows of documents: for each row, the document's number, the row's number there, and either values or an error."""
 
     documents: list[int]
     numbers: list[int]
@@ -133,7 +134,7 @@ class Extracted(NamedTuple):
 
 
 class Extractor:
-    """Cuts rows out of batches, and remembers what their label paths mean."""
+    """Extracts rows from batches, and caches the meaning of their label paths."""
 
     def __init__(self, extraction: Extraction) -> None:
         self.extraction = extraction
@@ -179,22 +180,22 @@ class Extractor:
             except ValueError as error:
                 raise DocumentError(f"column '{column}': {error}") from None
             if values[column] is None and column in self.extraction.required:
-                raise DocumentError(f"column '{column}': there is no value, and it is required")
+                raise DocumentError(f"column '{column}' is required but has no value")
         return values
 
     def _follow(self) -> None:
-        """Take up label paths that are new."""
+        """Process new label paths."""
         before = len(self._labels)
         if before == len(self._paths):
             return
         self._labels += [self._paths.labels(number) for number in range(before, len(self._paths))]
         more = [fits(self.extraction.row_steps, labels) for labels in self._labels[before:]]
         self._is_row = np.append(self._is_row, np.array(more, dtype=np.bool_))
-        if any(more):  # then elements that were nothing may belong to rows
+        if any(more):  # elements that were ignored so far may now belong to rows
             self._levels = {}
 
     def levels(self, path: ColumnPath, number: int) -> list[int]:
-        """How many levels above an element of this label path a row's base may stand."""
+        """How many levels above an element of this label path the base of a row may be."""
         known = self._levels.setdefault(path, {})
         found = known.get(number)
         if found is None:
@@ -215,7 +216,7 @@ class Extractor:
         return chain[::-1]
 
     def _bases(self, up: int) -> set[int]:
-        """The label paths of the elements that stand so many levels above rows."""
+        """The label paths of the elements that are the given number of levels above rows."""
         bases: Int32s = np.flatnonzero(self._is_row).astype(np.int32)
         for _ in range(up):
             bases = self._paths.parents[bases[bases != ROOT]]
@@ -227,7 +228,7 @@ class _Columns:
 
     def __init__(self, extractor: Extractor, batch: DocumentBatch, numbers: Int32s, rows: Int64s) -> None:
         self._extractor, self._batch, self._rows = extractor, batch, rows
-        # Behind the elements stand the documents' own nodes, and behind these the nothing that lies above them.
+        # After the elements come the document nodes, and after these one place for "above the document node".
         count, nothing = len(batch.name), len(batch.name) + len(batch)
         own = np.repeat(np.arange(count, nothing), np.diff(batch.offsets))
         above = np.where(batch.parent >= 0, batch.parent, own)
@@ -237,7 +238,7 @@ class _Columns:
         self._elements = dict(zip(used.tolist(), np.split(order, first[1:]), strict=True)) if len(used) else {}
 
     def texts(self, path: ColumnPath) -> list[str | None]:
-        """What a path leads to from each row; None where it leads nowhere."""
+        """The text that a path selects from each row; None where it selects nothing."""
         bases = self._rows
         for _ in range(path.up):
             bases = self._parents[bases]
@@ -250,7 +251,7 @@ class _Columns:
         return [None if node < 0 else self._text(path.leaf, node) for node in nodes[bases].tolist()]
 
     def _nodes(self, path: ColumnPath) -> tuple[Int64s, Int64s]:
-        """The nodes that a path leads to (elements, attributes or texts), and from where."""
+        """The nodes that a path selects (elements, attributes or texts), and the rows that they belong to."""
         leaves = self._leaves(path.leaf)
         nodes, owners = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)]
         for number, elements in self._elements.items():
@@ -264,7 +265,7 @@ class _Columns:
         return np.concatenate(nodes), np.concatenate(owners)
 
     def _leaves(self, leaf: str) -> Int64s | None:
-        """For each element its first text node, or its attribute of a name; -1 where it has none."""
+        """For each element, its first text node or its attribute of this name; -1 where it has none."""
         batch = self._batch
         if leaf == ".":
             return None
@@ -285,8 +286,8 @@ class _Columns:
 
 
 def fits(steps: Sequence[Step], labels: Sequence[str], *, deep: bool = False) -> bool:
-    """Whether steps lead down these labels, to their end; or (`deep`) to any place above it."""
-    places = {0}  # how many labels the steps so far may have led down
+    """Whether the steps match these labels to their end; or (`deep`) to any place above it."""
+    places = {0}  # how many labels the steps so far may have matched
     for step in steps:
         nexts = range(min(places), len(labels)) if step.deep else places
         places = {at + 1 for at in nexts if at < len(labels) and step.name in ("*", labels[at])}
@@ -297,12 +298,12 @@ def fits(steps: Sequence[Step], labels: Sequence[str], *, deep: bool = False) ->
 
 def _change(text: str | None) -> str:
     if text is None or text.strip() not in CHANGES:
-        raise DocumentError(f"a row is to be an {' or a '.join(CHANGES)}, not {text!r:.60}")
+        raise DocumentError(f"the change of a row must be {' or '.join(map(repr, CHANGES))}, got {text!r:.60}")
     return text.strip()
 
 
 def _place(batch: DocumentBatch, document: int, element: int) -> tuple[int | None, int | None]:
-    """Line and column of an element; unknown in encodings of their own."""
+    """Line and column of an element; unknown for documents that are not in UTF-8."""
     if document in batch.encodings:
         return None, None
     begin = int(batch.data_offsets[document])
@@ -316,7 +317,7 @@ def _read_path(text: str, what: str, *, relative: bool = False) -> ColumnPath:
     while at < len(text):
         part = _STEP.match(text, at)
         if part is None or ended or (at and not part[1]) or (relative and not at and part[1]):
-            raise SchemaError(f"{what}: '{text}' is no path that rows are cut by: {_SUPPORTED}")
+            raise SchemaError(f"{what}: unsupported path '{text}'; supported: {_SUPPORTED}")
         at = part.end()
         below, word = part[1] == "//", part[2]
         if word == ".." and not steps and not below:
@@ -328,10 +329,10 @@ def _read_path(text: str, what: str, *, relative: bool = False) -> ColumnPath:
         elif word not in (".", ".."):
             steps.append(Step(below, word))
         else:
-            raise SchemaError(f"{what}: '{text}' is no path that rows are cut by: {_SUPPORTED}")
+            raise SchemaError(f"{what}: unsupported path '{text}'; supported: {_SUPPORTED}")
     if not text:
-        raise SchemaError(f"{what}: there is no path")
+        raise SchemaError(f"{what}: the path is empty")
     return ColumnPath(up, tuple(steps), leaf, deep)
 
 
-_SUPPORTED = "names and *, with / and //; for columns .. in the beginning, @name or text() in the end, or ."
+_SUPPORTED = "names and *, with / and //; for columns also .. at the start, @name or text() at the end, or ."

@@ -1,15 +1,14 @@
-"""Queries: what a subscription asks for, in the one form that the server knows.
+"""Queries: subscriptions in the one form that the server uses.
 
 A query is a connected part of the join graph and a range for each of some columns (§2.2 of the select-join paper):
-`select(…)` builds one in Python, `sql_parser.py` from SQL. Both collect equations between columns and ranges, and end
-here.
+`select(…)` builds one in Python, `sql_parser.py` from SQL. Both collect equations between columns, and ranges, in a
+`QueryDraft`.
 
-Equations are taken together: what follows from them counts as said, so that a cycle of equal columns offers all its
-edges, and a range on a join column holds for every column that equals it. Every equation must follow from declared
-edges.
+Equations are closed under transitivity: a cycle of equal columns provides all its edges, and a range on a join column
+applies to every column that equals it. Every equation must follow from declared edges.
 
-Invariant: `edges` connect `tables`, and imply exactly the equations that were asked for. `ranges` are not empty, unless
-the query is `empty`: then no row can ever satisfy it.
+Invariant: `edges` connect `tables` and imply exactly the equations of the query. `ranges` are not empty, unless the
+query is `empty`: then no row can ever satisfy it.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -50,7 +49,7 @@ class Query:
 
 
 class Classes:
-    """Columns that equal each other, as far as equations say."""
+    """Classes of columns that are equal by the given equations."""
 
     def __init__(self, equations: Iterable[tuple[Column, Column]] = ()) -> None:
         self._parent: dict[Column, Column] = {}
@@ -71,7 +70,7 @@ class Classes:
 
 @dataclass(frozen=True)
 class Equation:
-    """Two columns that must be equal, and how and where the query says so."""
+    """Two columns that must be equal, and the words of the query that demand it."""
 
     one: Column
     other: Column
@@ -80,7 +79,7 @@ class Equation:
 
 
 class QueryDraft:
-    """A query as it is put together: equations and ranges on columns of some tables."""
+    """A query under construction: equations and ranges on columns of some tables."""
 
     def __init__(self, schema: Schema, tables: Sequence[str], text: str) -> None:
         self.schema = schema
@@ -105,7 +104,7 @@ class QueryDraft:
         self.ranges.append((column, interval))
 
     def finish(self, output: Sequence[tuple[str, Column]]) -> Query:
-        """The query; the kinds that its constants settle are the caller's to keep (`kinds.settle`)."""
+        """The query; the caller decides whether to keep the kinds that its constants settle (`kinds.settle`)."""
         classes = Classes((one.one, one.other) for one in self.equations)
         edges = tuple(edge for edge in self.schema.edges if self._implied(edge, classes))
         declared = Classes(pair for edge in edges for pair in edge.pairs())
@@ -142,7 +141,7 @@ class QueryDraft:
             )
 
     def _ranges(self, classes: Classes) -> dict[str, dict[str, Interval]]:
-        """The ranges by table and column, each on all columns that equal the one it was written for."""
+        """The ranges by table and column; a range applies to all columns that equal the one it was written for."""
         found: dict[str, dict[str, Interval]] = {table: {} for table in self.tables}
         for column, interval in self.ranges:
             for table in self.tables:
@@ -172,16 +171,16 @@ class Selection:
         draft = QueryDraft(schema, self.tables, text)
         for table in self.tables:
             if table not in schema.columns:
-                raise draft.refuse(f"there is no table '{table}'; there are {', '.join(schema.columns)}")
+                raise draft.refuse(f"unknown table '{table}'; the tables are {', '.join(schema.columns)}")
         if len(set(self.tables)) < len(self.tables):
-            raise draft.refuse("a table is named twice; self-joins are not supported")
+            raise draft.refuse("self-joins are not supported; name each table once")
         draft.equations += [Equation(*pair, str(edge)) for edge in self._edges(schema, draft) for pair in edge.pairs()]
         for name, wanted in self.where.items():
             draft.range(_column(draft, name), _interval(draft, name, wanted))
         return draft.finish(_merged(draft)), draft.kinds
 
     def column(self, schema: Schema, name: str) -> Column:
-        """The column of its tables that a name means."""
+        """The column of its tables that a name refers to."""
         draft = QueryDraft(schema, self.tables, str(self))
         draft.equations += [Equation(*pair) for edge in self._edges(schema, draft) for pair in edge.pairs()]
         return _column(draft, name)
@@ -210,17 +209,16 @@ class Selection:
 def select(*tables: str, where: Mapping[str, Any] | None = None, on: Iterable[str] | None = None) -> Selection:
     """A select-join without SQL: `select("Stocks", "Reviews", where={"per": (45, 70), "rating": (6, None)})`.
 
-    where: a column, with its table's name before it where two have one, and what it must be: a pair of ends (both
-    included, None for none), an `Interval`, or a single value. on: declared joins to use; None for all between the
-    tables.
+    where: for each column (`table.column` where the name is ambiguous), a pair of ends (both included, None for no
+    end), an `Interval`, or a single value. on: declared joins to use; None for all joins between the tables.
     """
     if not tables or not all(isinstance(table, str) for table in tables):
-        raise QueryError("a subscription is over at least one table, by name")
+        raise QueryError(f"select needs the name of at least one table, got {tables!r}")
     ranges: object = {} if where is None else where
     if not isinstance(ranges, Mapping) or not all(isinstance(name, str) for name in ranges):
-        raise QueryError(f"where says what columns must be, {{'per': (45, 70)}}, not {where!r}")
+        raise QueryError(f"where must map columns to ranges, such as {{'per': (45, 70)}}, got {where!r}")
     if isinstance(on, str) or not (on is None or isinstance(on, Iterable)):
-        raise QueryError(f"on is a list of joins, such as ['A.x = B.y'], not {on!r}")
+        raise QueryError(f"on must be a list of joins, such as ['A.x = B.y'], got {on!r}")
     return Selection(tables, dict(ranges), None if on is None else tuple(on))
 
 
@@ -240,20 +238,20 @@ def _interval(draft: QueryDraft, name: str, wanted: Any) -> Interval:
         return wanted
     ends: tuple[Scalar, Scalar] = wanted if isinstance(wanted, tuple) and len(wanted) == 2 else (wanted, wanted)
     if wanted is None:
-        raise draft.refuse(f"nothing compares with NULL: '{name}'")
+        raise draft.refuse(f"'{name}' cannot be compared with NULL")
     try:
         for end in ends:
             if end is not None:
                 kind_of(end)
         return Interval(*ends)
     except KeyError:
-        raise draft.refuse(f"'{name}' can't be compared with {wanted!r}") from None
+        raise draft.refuse(f"'{name}' cannot be compared with {wanted!r}") from None
     except MessageError as error:
         raise draft.refuse(f"'{name}': {error.reason}") from None
 
 
 def _merged(draft: QueryDraft) -> list[tuple[str, Column]]:
-    """All columns, those of one name that are equal once; names that occur twice have their table's before them."""
+    """All columns, equal columns of one name once; a name that occurs twice is qualified by its table."""
     classes = Classes((one.one, one.other) for one in draft.equations)
     kept: list[Column] = []
     for table in draft.tables:
@@ -264,6 +262,6 @@ def _merged(draft: QueryDraft) -> list[tuple[str, Column]]:
 
 
 def named(columns: Sequence[Column]) -> list[tuple[str, Column]]:
-    """Columns with names: their own, or with their table's before it where two have one."""
+    """Columns with their names; a name that occurs twice is qualified by its table."""
     names = [column for _, column in columns]
     return [(c if names.count(c) == 1 else f"{t}.{c}", (t, c)) for t, c in columns]

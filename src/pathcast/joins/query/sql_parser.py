@@ -1,12 +1,12 @@
-"""SQL to queries: the part of `select` that a select-join is, read by sqlglot, refused with a finger on the words.
+"""SQL to queries: parses the subset of `select` for select-joins with sqlglot; errors point at the words.
 
     select * from A natural join B join C on B.x = C.y where A.v between 1 and 5 and C.w >= 'm'
 
 Tables are joined by `natural join`, `join … on`, `join … using`, or commas and equations in `where`; conditions are
-comparisons of a column with a constant and `between`, joined by `and`; `on` may have them, too. Names are found without
-regard to case. Words that can't occur are refused from the tokens, before sqlglot parses: a token knows its place.
+comparisons of a column with a constant and `between`, joined by `and`; `on` may have them, too. Names are not case
+sensitive. Unsupported words are rejected from the tokens, before sqlglot parses, because a token knows its position.
 
-Invariant: what is accepted means what a database would answer; a test asks DuckDB.
+Invariant: an accepted query has the answer that a database gives; a test compares with DuckDB.
 Not done: projections, self-joins, outer joins, `or`, `not`, `in`, expressions, NULL tests.
 """
 
@@ -33,14 +33,14 @@ SUPPORTED = (
     "'and' between conditions"
 )
 _T = TokenType
-# A table of words: a line for each of them would hide how small the language is.
+# Formatted as a table: one line per word would hide how small the language is.
 _ALLOWED = {
     _T.SELECT, _T.STAR, _T.FROM, _T.NATURAL, _T.JOIN, _T.INNER, _T.ON, _T.USING, _T.WHERE, _T.AND, _T.BETWEEN, _T.EQ,
     _T.LT, _T.LTE, _T.GT, _T.GTE, _T.NUMBER, _T.STRING, _T.VAR, _T.IDENTIFIER, _T.DOT, _T.COMMA, _T.L_PAREN, _T.R_PAREN,
     _T.DATE, _T.TIMESTAMP, _T.ALIAS, _T.DASH, _T.SEMICOLON,
 }  # fmt: skip
 _COMPARISONS: dict[type[exp.Expr], str] = {exp.EQ: "=", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">="}
-# A number with a point is a `Decimal` until its column is known.
+# A number with a decimal point is a `Decimal` until its column is known.
 Constant: TypeAlias = Scalar | Decimal
 _TURNED = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
@@ -51,18 +51,18 @@ def read_sql(text: str, schema: Schema) -> tuple[Query, Draft]:
     try:
         return reading.query()
     except RecursionError:
-        raise reading.draft.refuse("the parentheses are nested too deeply", supported=SUPPORTED) from None
+        raise reading.draft.refuse("parentheses are nested too deeply", supported=SUPPORTED) from None
 
 
 class _Reading:
-    """One text on its way to a query."""
+    """The parse of one text."""
 
     def __init__(self, text: str, schema: Schema) -> None:
         self.schema = schema
         self.draft = QueryDraft(schema, (), text)
         self.aliases: dict[str, str] = {}
-        # The columns that an unqualified name means, in lower case: several under one, until a natural join or using
-        # merges them.
+        # The columns that an unqualified name (in lower case) refers to: several until a natural join or `using` merges
+        # them.
         self.visible: dict[str, list[Column]] = {}
         self.output: list[Column] = []
 
@@ -83,10 +83,10 @@ class _Reading:
         try:
             tokens = tokenize(text)
         except SqlglotError as error:
-            raise self.draft.refuse(f"this can't be read as SQL: {error}", supported=SUPPORTED) from None
+            raise self.draft.refuse(f"malformed SQL: {error}", supported=SUPPORTED) from None
         names = {name.lower() for table, columns in self.schema.columns.items() for name in (table, *columns)}
         if not tokens:
-            raise self.draft.refuse("there is no query", supported=SUPPORTED)
+            raise self.draft.refuse("the query is empty", supported=SUPPORTED)
         for token in tokens:
             if token.token_type not in _ALLOWED and token.text.lower() not in names:
                 raise self._refuse(f"'{token.text}' is not supported", token)
@@ -100,8 +100,8 @@ class _Reading:
         column, line = details[0].get("col"), details[0].get("line")
         for token in tokens:
             if (token.line, token.col) == (line, column):
-                return self._refuse(f"'{token.text}' can't stand here", token)
-        return self.draft.refuse("the query ends too early, or is not SQL", supported=SUPPORTED)
+                return self._refuse(f"unexpected '{token.text}'", token)
+        return self.draft.refuse("the query is incomplete or not SQL", supported=SUPPORTED)
 
     def _refuse(self, reason: str, token: Token) -> Exception:
         words = self.draft.text[token.start : token.end + 1]
@@ -112,7 +112,7 @@ class _Reading:
         return self.draft.refuse(reason, start, words, supported)
 
     def _place(self, node: exp.Expr) -> tuple[int | None, str]:
-        """Where a part of the query stands: from its first name to its last."""
+        """The position of a part of the query: from its first name to its last."""
         metas = [one.meta for one in node.find_all(exp.Identifier) if "start" in one.meta]
         if not metas:
             return None, ""
@@ -121,32 +121,32 @@ class _Reading:
 
     def _check_shape(self, tree: exp.Expr) -> None:
         if not isinstance(tree, exp.Select) or not (tree.args.get("from_") or tree.args.get("from")):
-            raise self._refuse_node("a subscription is a select from tables", tree)
+            raise self._refuse_node("a subscription must be a select from tables", tree)
         given = {name for name, value in tree.args.items() if value}
         other = given - {"expressions", "from_", "from", "joins", "where"}
         if other:
             raise self._refuse_node(f"'{min(other)}' is not supported", tree)
         for one in tree.expressions:
             if not isinstance(one, exp.Star) or any(one.args.values()):
-                raise self._refuse_node(f"'{one.sql()}' can't be selected: rows come whole", one, "select *")
+                raise self._refuse_node(f"'{one.sql()}' cannot be selected; select whole rows", one, "select *")
         if len(tree.expressions) != 1:
-            raise self._refuse_node("rows come whole", tree, "select *")
+            raise self._refuse_node("only whole rows can be selected", tree, "select *")
 
     # Tables.
 
     def _table(self, node: exp.Expr) -> str:
         if not isinstance(node, exp.Table) or node.args.get("db") or node.args.get("joins"):
-            raise self._refuse_node("tables are named one by one", node)
+            raise self._refuse_node("expected the name of a table", node)
         table = _find(node.name, self.schema.columns)
         if table is None:
             raise self._refuse_node(
-                f"there is no table '{node.name}'", node.this, f"tables {', '.join(self.schema.columns)}"
+                f"unknown table '{node.name}'", node.this, f"tables {', '.join(self.schema.columns)}"
             )
         alias = node.alias_or_name.lower()
         if table in self.draft.tables:
             raise self._refuse_node(f"'{table}' is joined with itself", node, "each table once")
         if alias in self.aliases:
-            raise self._refuse_node(f"two tables are called '{alias}'", node, "a name for each table")
+            raise self._refuse_node(f"two tables are named '{alias}'", node, "a different name for each table")
         self.aliases[alias] = table
         self.draft.tables += (table,)
         return table
@@ -161,11 +161,11 @@ class _Reading:
         if natural:
             merged = [name for name in self.schema.columns[table] if name.lower() in self.visible]
             if not merged:
-                raise self._refuse_node(f"'{table}' has no column in common with the tables before it", join.this)
+                raise self._refuse_node(f"'{table}' shares no column with the tables before it", join.this)
         for name in join.args.get("using") or ():
             found = _find(name.name, self.schema.columns[table])
             if found is None or found.lower() not in self.visible:
-                raise self._refuse_node(f"'{name.name}' is not on both sides of the join", name)
+                raise self._refuse_node(f"'{name.name}' is not a column on both sides of the join", name)
             merged.append(found)
         for name in merged:
             known = self.visible[name.lower()]
@@ -197,7 +197,7 @@ class _Reading:
         left, right = node.this, node.expression
         if isinstance(left, exp.Column) and isinstance(right, exp.Column):
             if operator != "=":
-                raise self._refuse_node("columns are only compared by '='", node)
+                raise self._refuse_node("columns can only be compared by '='", node)
             one, other = self._column(left), self._column(right)
             if one == other:
                 raise self._refuse_node(f"'{node.sql()}' compares a column with itself", node)
@@ -215,7 +215,7 @@ class _Reading:
         self._range(column, operator, low, high, node)
 
     def _range(self, column: Column, operator: str, low: Constant, high: Constant, node: exp.Expr) -> None:
-        """Demand a range; from a fraction among ints on, and up to one, it holds the next int as well."""
+        """Add a range; a fractional end among ints is rounded inwards and then included."""
         first = _whole(ceil(low)) if isinstance(low, Decimal) else low
         last = _whole(floor(high)) if isinstance(high, Decimal) else high
         interval = Interval(first, last, operator == ">" and first == low, operator == "<" and last == high)
@@ -223,7 +223,7 @@ class _Reading:
 
     def _column(self, node: exp.Expr) -> Column:
         if not isinstance(node, exp.Column) or not isinstance(node.this, exp.Identifier):
-            raise self._refuse_node(f"'{node.sql()}' is no column", node)
+            raise self._refuse_node(f"'{node.sql()}' is not a column", node)
         if not node.table:
             known = self.visible.get(node.name.lower())
             if known is None:
@@ -234,7 +234,7 @@ class _Reading:
             return known[0]
         table = self.aliases.get(node.table.lower())
         if table is None:
-            raise self._refuse_node(f"there is no table '{node.table}' in the query", node, ", ".join(self.aliases))
+            raise self._refuse_node(f"unknown table '{node.table}' in the query", node, ", ".join(self.aliases))
         name = _find(node.name, self.schema.columns[table])
         if name is None:
             columns = ", ".join(self.schema.columns[table])
@@ -242,7 +242,7 @@ class _Reading:
         return table, name
 
     def _constant(self, node: exp.Expr, column: Column) -> Constant:
-        """A constant as its column compares it; a `Decimal` is left where ints are compared and no float would do."""
+        """A constant as its column compares it; a `Decimal` stays where ints are compared and no float is exact."""
         try:
             value = _literal(node)
         except ValueError as error:
@@ -256,7 +256,7 @@ class _Reading:
                 value = self._as_date(value, column)
             except ValueError:
                 raise self._refuse_node(
-                    f"'{value!s}' is no {self._kind_name(column)}",
+                    f"'{value!s}' is not a {self._kind_name(column)}",
                     node.parent or node,
                     "2026-01-31, 2026-01-31 12:30:00",
                 ) from None
@@ -280,7 +280,7 @@ class _Reading:
         return kind.name if kind else "date"
 
     def _as_date(self, value: str | date, column: Column) -> Scalar:
-        """Text and dates as what the column holds, where that is dates or timestamps."""
+        """Text and dates converted to the column's kind, if that is date or timestamp."""
         kind = self.draft.kinds.kind(*column)
         if kind is DATE and isinstance(value, str):
             return date.fromisoformat(value)
@@ -305,14 +305,14 @@ def _conjunction(node: exp.Expr) -> Iterator[exp.Expr]:
 
 
 def _literal(node: exp.Expr) -> Constant:
-    """A constant; `ValueError` with the reason when it is none."""
+    """A constant; `ValueError` with the reason otherwise."""
     if isinstance(node, exp.Neg):
         value = _literal(node.this)
         if isinstance(value, Decimal):
             return value.copy_negate()
         if isinstance(value, int | float):
             return -value
-        raise ValueError(f"'{node.sql()}' is no number")
+        raise ValueError(f"'{node.sql()}' is not a number")
     if isinstance(node, exp.Paren):
         return _literal(node.this)
     if isinstance(node, exp.Literal):
@@ -324,22 +324,22 @@ def _literal(node: exp.Expr) -> Constant:
         try:
             return date.fromisoformat(text) if node.to.is_type("date") else _timestamp(node, text)
         except ValueError:
-            raise ValueError(f"'{node.sql()}' is no date or timestamp") from None
-    raise ValueError(f"'{node.sql()}' is no constant")
+            raise ValueError(f"'{node.sql()}' is not a date or timestamp") from None
+    raise ValueError(f"'{node.sql()}' is not a constant")
 
 
 def _number(text: str) -> int | float | Decimal:
-    """A number, a float if it is written with an exponent; `ValueError` with the reason when it is none."""
+    """A number, a float if it is written with an exponent; `ValueError` with the reason otherwise."""
     if text.isdigit():
         return int(text)
     try:
         return float(text) if "e" in text.lower() else Decimal(text)
     except (ValueError, InvalidOperation):
-        raise ValueError(f"'{text}' is no number") from None
+        raise ValueError(f"'{text}' is not a number") from None
 
 
 def _whole(number: int) -> int | float:
-    """A whole number, as an infinite one if it is beyond all ints of columns."""
+    """A whole number; infinite if it exceeds the ints that a column can hold."""
     return number if -(1 << 63) <= number < 1 << 63 else copysign(inf, number)
 
 
@@ -350,5 +350,5 @@ def _timestamp(node: exp.Cast, text: str) -> datetime:
 
 
 def _find(name: str, names: Any) -> str | None:
-    """A name as it was declared, found without regard to case."""
+    """The declared spelling of a name; case is ignored."""
     return next((one for one in names if one.lower() == name.lower()), None)

@@ -1,4 +1,4 @@
-"""Single subscriptions to standing joins as arrays: who asked what, an entry each, ascending by id.
+"""Single subscriptions to standing joins as arrays: one entry per subscription, ascending by id.
 
     ids                              whole numbers
     subscribers, …_offsets, …_kinds  bytes one after the other: nothing, a name, or the digits of a number
@@ -6,9 +6,9 @@
 
 A selection is a message (`pathcast.messages`) of its tables, the joins that it names, and its ranges as a filter.
 
-Invariant: what `StoredAsked` gives are the subscriptions that were written; a range of a selection has become an
-`Interval`. Lengths, offsets and kinds are checked when it is made, the bytes of an entry when it is looked at.
-Cost: 27 bytes a subscription beside its words; an entry takes some 4 µs to make.
+Invariant: `StoredAsked` returns the subscriptions that were written; a range of a selection has become an `Interval`.
+Lengths, offsets and kinds are checked on construction, the bytes of an entry on access.
+Cost: 27 bytes per subscription beside its text; some 4 µs per access to an entry.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -43,7 +43,7 @@ Numbers = Int64s
 
 
 def asked_arrays(asked: Sequence[SingleSubscription]) -> dict[str, AnyArray]:
-    """The arrays of some subscriptions; `QueryError` for a subscriber that can't be written."""
+    """The arrays of some subscriptions; `QueryError` for a subscriber that cannot be stored."""
     arrays: dict[str, AnyArray] = {"ids": np.array([one.id for one in asked], np.int64)}
     subscribers = [_subscriber(one.subscriber) for one in asked]
     queries = [_query(one.query) for one in asked]
@@ -60,7 +60,7 @@ def _subscriber(given: Any) -> tuple[int, bytes]:
     if type(given) is int:
         return NUMBER, str(given).encode()
     if type(given) is not str:
-        raise QueryError(f"subscribers on disk are text, whole numbers or None, not {given!r:.60}")
+        raise QueryError(f"a stored subscriber must be a string, an int or None, got {given!r:.60}")
     return NAME, _utf8(given)
 
 
@@ -68,7 +68,7 @@ def _utf8(text: str) -> bytes:
     try:
         return text.encode()
     except UnicodeEncodeError as error:
-        raise QueryError(f"{text!r:.60} can't be written as UTF-8: {error.reason}") from None
+        raise QueryError(f"cannot encode {text!r:.60} as UTF-8: {error.reason}") from None
 
 
 def _query(query: Query) -> tuple[int, bytes]:
@@ -82,7 +82,7 @@ def _query(query: Query) -> tuple[int, bytes]:
 
 
 def _interval(wanted: Any) -> Interval:
-    """What a selection says of a column, as an interval; the server has taken it for one already."""
+    """The condition of a selection on a column as an interval; the server has already accepted it."""
     if isinstance(wanted, Interval):
         return wanted
     return Interval(*wanted) if isinstance(wanted, tuple) else Interval.only(wanted)
@@ -93,14 +93,14 @@ def _names(names: Sequence[str]) -> Points:
 
 
 class StoredAsked(Sequence[SingleSubscription]):
-    """Single subscriptions as they lie in a snapshot, ascending by id; each is made when it is looked at."""
+    """Single subscriptions in a snapshot, ascending by id; an entry is decoded on access."""
 
     def __init__(self, arrays: Mapping[str, Any], next_id: int) -> None:
-        """`arrays` are those of `ASKED_ARRAYS`, of these kinds; ids must be below `next_id`."""
+        """`arrays` must have the names and types of `ASKED_ARRAYS`; ids must be below `next_id`."""
         ids: Numbers = arrays["ids"]
         count = len(ids)
         if count and (ids[0] < 1 or ids[-1] >= next_id or bool((ids[1:] <= ids[:-1]).any())):
-            raise SnapshotError("the ids of its subscriptions are not ascending numbers from 1 on")
+            raise SnapshotError("the subscription ids do not ascend between 1 and the next id")
         self._ids = ids
         self._subscribers = self._pieces(arrays, "subscribers", NUMBER)
         self._queries = self._pieces(arrays, "queries", SELECTION)
@@ -108,8 +108,8 @@ class StoredAsked(Sequence[SingleSubscription]):
     def _pieces(self, arrays: Mapping[str, Any], name: str, most: int) -> tuple[Bytes, Bytes, Numbers]:
         kinds, data, offsets = arrays[f"{name}_kinds"], arrays[name], arrays[f"{name}_offsets"]
         if len(kinds) != len(self) or (len(kinds) and kinds.max() > most):
-            raise SnapshotError(f"it has {name} of a kind that there is not")
-        check_pieces(data, offsets, len(self), f"its {name}")
+            raise SnapshotError(f"unknown kind among the {name} in the snapshot")
+        check_pieces(data, offsets, len(self), f"the {name}")
         return kinds, data, offsets
 
     def __len__(self) -> int:
@@ -135,7 +135,7 @@ class StoredAsked(Sequence[SingleSubscription]):
             return SingleSubscription(id, subscriber, _read_query(*_piece(place, *self._queries)))
         except (ValueError, MessageError) as error:
             raise SnapshotError(
-                f"subscription {id} can't be read from its snapshot: {error}; publish the subscriptions again"
+                f"cannot read subscription {id} from its snapshot: {error}; publish the subscriptions again"
             ) from None
 
 
@@ -153,19 +153,19 @@ def _read_query(kind: int, data: bytes) -> Query:
     said = decode(data)
     where = said.get("where")
     if not isinstance(where, bytes):
-        raise MessageError("a selection without ranges")
+        raise MessageError("the selection has no ranges")
     ranges: dict[str, Interval] = {}
     for term in decode_filter(where).terms:
         if not isinstance(term, In):
-            raise MessageError("a selection has ranges, and no other conditions")
+            raise MessageError("the selection has a condition that is not a range")
         ranges[term.attribute] = term.interval
     return Selection(_read_names(said.get("tables")), ranges, None if "on" not in said else _read_names(said.get("on")))
 
 
 def _read_names(given: Any) -> tuple[str, ...]:
     if not isinstance(given, Points) or given.axes != ("name",) or given.pairs:
-        raise MessageError("names are missing")
+        raise MessageError("the selection lacks a list of names")
     names = tuple(row[0] for row in given.rows)
     if not all(isinstance(name, str) for name in names):
-        raise MessageError("a name is no text")
+        raise MessageError("a name is not a string")
     return names  # type: ignore[return-value]

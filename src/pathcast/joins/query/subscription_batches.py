@@ -1,10 +1,10 @@
 """Batches of subscriptions: many with the same tables and columns, whose ranges are arrays.
 
-A subscription as an object takes kilobytes: a query, filters, a name. A million that differ in the ends of their
-ranges alone are kept as those ends, 16 bytes a column, and become objects when somebody asks for one (`Registry`).
+A subscription as an object takes kilobytes: a query, filters, a name. A million subscriptions that differ only in the
+ends of their ranges are stored as arrays of ends, 16 bytes per column, and become objects on access (`Registry`).
 
 Invariant: the member `first + k` of a batch has place k of its arrays; members of a batch have the same forms.
-Cost: 16 bytes a range, and what the indexes of its groups take.
+Cost: 16 bytes per range, plus the indexes of its groups.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -31,7 +31,7 @@ _SIGN = np.int64((1 << 63) - 1)
 
 @dataclass
 class Batch:
-    """Subscriptions `first` to `first + count - 1`, but for those that were removed."""
+    """Subscriptions `first` to `first + count - 1`, except those that were removed."""
 
     first: int
     count: int
@@ -74,7 +74,7 @@ class Registry(Mapping[int, Subscription]):
         self._single[subscription.id] = subscription
 
     def remove(self, id: int) -> None:
-        """Forget a subscription that is there."""
+        """Remove a known subscription."""
         if self._single.pop(id, None) is None:
             batch = self._batch(id)
             batch.removed.add(id)
@@ -89,7 +89,7 @@ class Registry(Mapping[int, Subscription]):
 
     @property
     def single(self) -> list[Subscription]:
-        """Those that are in no batch."""
+        """The subscriptions that are in no batch."""
         return list(self._single.values())
 
     def __getitem__(self, id: int) -> Subscription:
@@ -111,24 +111,24 @@ def read_batch(
     """A batch with its ranges as keys, and the kinds that it settles."""
     declared, draft = query.resolve(schema)
     if any(declared.ranges.values()):
-        raise QueryError("the query of a batch has no ranges of its own")
+        raise QueryError("the query of a batch must not have ranges; give them in the batch")
     ends: dict[Column, tuple[Numbers, Numbers]] = {}
     keys: dict[Column, tuple[Keys, Keys]] = {}
     for name, arrays in given.items():
         column = query.column(schema, name)
         if any(column in pair for edge in declared.edges for pair in edge.pairs()):
-            raise QueryError(f"'{name}' joins; batches have ranges on other columns")
+            raise QueryError(f"'{name}' is a join column; a batch must have its ranges on other columns")
         draft.learn(*column, FLOAT)
         kind = draft.kind(*column)
         assert kind is not None
         at = schema.inside.place(*column) if schema.inside else column
         if at in ends:
-            raise QueryError(f"'{name}': the ranges of {'.'.join(column)} are given twice")
+            raise QueryError(f"'{name}': ranges of {'.'.join(column)} are given twice")
         ends[at] = _checked_ends(kind, name, arrays)
         keys[at] = keys_of(kind, ends[at])
     counts = {len(low) for low, _ in ends.values()}
     if len(counts) != 1 or 0 in counts:
-        raise QueryError("a batch has ranges on at least one column, and as many on each")
+        raise QueryError("a batch needs ranges on at least one column, and equally many on each")
     resolved = schema.inside.query(declared) if schema.inside else declared
     return Batch(first, counts.pop(), resolved, ends), keys, draft
 
@@ -136,16 +136,16 @@ def read_batch(
 def _checked_ends(kind: Kind, name: str, ends: Any) -> tuple[Numbers, Numbers]:
     """The low and high ends of a batch's ranges on a column, as arrays of numbers."""
     if kind not in {INT, FLOAT}:
-        raise QueryError(f"'{name}' holds a {kind.name}; batches have ranges on numbers")
+        raise QueryError(f"'{name}' is of kind {kind.name}; a batch must have its ranges on int or float columns")
     if not isinstance(ends, Sequence) or len(ends) != 2:
-        raise QueryError(f"'{name}': the ends of ranges are two arrays, low and high")
+        raise QueryError(f"'{name}': give the ends of ranges as two arrays, low and high")
     arrays = [np.asarray(one) for one in ends]
     for one in arrays:
         if one.ndim != 1 or one.dtype.kind not in "if":
-            raise QueryError(f"'{name}': the ends of ranges are arrays of numbers")
+            raise QueryError(f"'{name}': the ends of ranges must be one-dimensional arrays of numbers")
     low, high = (_plain(one) for one in arrays)
     if len(low) != len(high) or not bool((low <= high).all()):
-        raise QueryError(f"'{name}': every range has a low end, and a high end that is not below it")
+        raise QueryError(f"'{name}': each range needs a low end and a high end, and low must be at most high")
     return low, high
 
 
@@ -154,12 +154,12 @@ def _plain(values: AnyArray) -> Numbers:
 
 
 def keys_of(kind: Kind, ends: tuple[Numbers, Numbers]) -> tuple[Keys, Keys]:
-    """Ends of closed ranges as keys, as `Kind.ends` gives them for one."""
+    """Ends of closed ranges as keys, as `Kind.ends` does for a single range."""
     if kind is FLOAT and all(one.dtype == np.float64 for one in ends):
         return _float_keys(ends[0]), _float_keys(ends[1])
     pairs = [kind.ends(Interval(low, high)) for low, high in zip(ends[0].tolist(), ends[1].tolist(), strict=True)]
     if any(pair is None for pair in pairs):
-        raise QueryError("a range of the batch holds no whole number")
+        raise QueryError("a range of the batch contains no whole number")
     low, high = np.array([pair for pair in pairs if pair is not None], np.int64).reshape(-1, 2).T
     return np.ascontiguousarray(low), np.ascontiguousarray(high)
 

@@ -3,13 +3,13 @@
     Schema({"Stocks": "symbol, per, name", "Reviews": "symbol string, rating float, text"},
            joins=["Stocks.symbol = Reviews.symbol"])
 
-A column without a declared kind takes the kind of the first value or constant that meets it (numbers become floats),
+A column without a declared kind takes the kind of its first value or constant (numbers become floats),
 together with all columns that it joins. An edge may have several columns (`A.x = B.x and A.y = B.y`); the graph may
-have cycles, and several edges between two tables. `payloads` names bulky columns that are kept apart
+have cycles, and several edges between two tables. `payloads` names large columns that are stored separately
 (`payload_columns.py`).
 
-Invariant: columns that an edge joins hold one family of values. Kinds settle once and never change; what a `Draft` has
-seen becomes part of the schema only by `settle`, so that a refused change or subscription leaves no trace.
+Invariant: columns that an edge joins hold one family of values. Kinds settle once and never change. The kinds of a
+`Draft` become part of the schema only by `settle`, so that a rejected change or subscription leaves no trace.
 """
 
 import re
@@ -74,10 +74,10 @@ class Schema:
         for table, columns in tables.items():
             self._add_table(table, columns)
         if not self.columns:
-            raise SchemaError("a schema has at least one table")
+            raise SchemaError("a schema needs at least one table")
         self.edges: tuple[Edge, ...] = ()
         self._joined: dict[str, frozenset[str]] = {}
-        for join in _texts(joins, "joins are a list, such as ['A.x = B.y']"):
+        for join in _texts(joins, "joins must be a list, such as ['A.x = B.y']"):
             self._add_edge(join)
         self.inside: SplitSchema | None = None
         if payloads:
@@ -88,7 +88,7 @@ class Schema:
 
     @property
     def internal(self) -> "Schema":
-        """The schema of the tables as they are kept: payloads apart (`payload_columns.py`)."""
+        """The schema of the tables as they are stored, with separate payloads (`payload_columns.py`)."""
         return self.inside.schema if self.inside else self
 
     def _add_table(self, table: str, columns: str | Mapping[str, str | None] | Iterable[str]) -> None:
@@ -101,7 +101,7 @@ class Schema:
             parts = (
                 columns.split(",")
                 if isinstance(columns, str)
-                else _texts(columns, f"table '{table}' is 'name kind, …'")
+                else _texts(columns, f"the columns of '{table}' must be given as 'name kind, …'")
             )
             declared = [_declared(part, table) for part in parts]
         if not declared:
@@ -121,15 +121,15 @@ class Schema:
         for part in re.split(r"\band\b", join, flags=re.IGNORECASE):
             equation = _EQUATION.fullmatch(part)
             if equation is None:
-                raise SchemaError(f"a join reads 'A.x = B.y' or 'A.x = B.y and A.z = B.w', not '{join}'")
+                raise SchemaError(f"a join must read 'A.x = B.y' or 'A.x = B.y and A.z = B.w', got '{join}'")
             pairs.append(equation.groups())  # type: ignore[arg-type]
         one, other = pairs[0][0], pairs[0][2]
         turned = [pair if pair[0] == one else (*pair[2:], *pair[:2]) for pair in pairs]
         if one == other:
-            raise SchemaError(f"'{join}' joins '{one}' with itself; give the second one a table of its own")
+            raise SchemaError(f"'{join}' joins '{one}' with itself; declare a second table instead")
         for left, a, right, b in turned:
             if (left, right) != (one, other):
-                raise SchemaError(f"'{join}' is about more than two tables; declare an edge for each pair")
+                raise SchemaError(f"'{join}' names more than two tables; declare one join per pair")
             for table, column in ((left, a), (right, b)):
                 self.place(table, column)
         edge = Edge(
@@ -148,18 +148,18 @@ class Schema:
             kinds = [kind for kind in (draft.kind(*one), draft.kind(*other)) if kind is not None]
             if len({kind.family for kind in kinds}) > 1:
                 names = [f"{t}.{c} ({k.name})" for (t, c), k in zip((one, other), kinds, strict=True)]
-                raise SchemaError(f"{names[0]} and {names[1]} can't be joined: they hold different kinds of values")
+                raise SchemaError(f"{names[0]} and {names[1]} cannot be joined: their kinds differ")
             for kind in kinds:
                 if not kind.ordered:
-                    raise SchemaError(f"'{edge}': bytes are payload and can't be joined")
+                    raise SchemaError(f"'{edge}': bytes cannot be joined")
                 draft.learn(*one, kind)
                 draft.learn(*other, kind)
             draft.settle()
 
     def place(self, table: str, column: str) -> int:
-        """Where a column stands in its table's rows."""
+        """The position of a column in its table's rows."""
         if table not in self.columns:
-            raise SchemaError(f"there is no table '{table}'; there are {', '.join(self.columns)}")
+            raise SchemaError(f"unknown table '{table}'; the tables are {', '.join(self.columns)}")
         if column not in self.columns[table]:
             raise SchemaError(f"table '{table}' has no column '{column}'; it has {', '.join(self.columns[table])}")
         return self.columns[table].index(column)
@@ -177,7 +177,7 @@ class Schema:
         return [edge for edge in self.edges if table in edge.tables]
 
     def join_columns(self, table: str) -> frozenset[str]:
-        """The columns that some edge joins; they can't be NULL."""
+        """The columns that some edge joins; they must not be NULL."""
         return self._joined.get(table, frozenset())
 
     def __str__(self) -> str:
@@ -185,7 +185,7 @@ class Schema:
 
 
 class Draft:
-    """What a change or a subscription would make of the kinds that are not settled yet."""
+    """The kinds that a change or a subscription would settle."""
 
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
@@ -196,7 +196,7 @@ class Draft:
         return self.schema.kind(table, column) or self._learnt.get((table, column))
 
     def learn(self, table: str, column: str, kind: Kind) -> None:
-        """Take a kind for a column that has none, and for all that join it."""
+        """Give a kind to a column that has none, and to all columns that join it."""
         waiting = [(table, column)]
         while waiting:
             at = waiting.pop()
@@ -206,7 +206,7 @@ class Draft:
                 waiting += [one if other == at else other for one, other in pairs]
 
     def constant(self, table: str, column: str, value: Scalar) -> str | None:
-        """Why a constant can't be compared with a column; None when it can."""
+        """Why a constant cannot be compared with a column; None when it can."""
         kind = self.kind(table, column)
         if kind is None:
             kind = kind_of(value)
@@ -214,35 +214,33 @@ class Draft:
         if not kind.ordered:
             return f"{table}.{column} holds bytes, which have no order"
         if kind.family != kind_of(value).family:
-            return f"{table}.{column} holds {kind.noun}, and a {kind_of(value).family} does not compare with it"
+            return f"{table}.{column} is of kind {kind.name} and cannot be compared with a {kind_of(value).family}"
         return None
 
     def unbounded(self, table: str, column: str) -> str | None:
-        """Why a column can't have a range without ends, which holds all but NULL; None when it can."""
+        """Why a column cannot have a range without ends, which contains all values but NULL; None when it can."""
         kind = self.kind(table, column)
         if kind is None:
-            return f"{table}.{column}: a range without ends does not tell its kind; declare it"
+            return f"{table}.{column} has no kind yet, and a range without ends does not imply one; declare it"
         return None if kind.ordered else f"{table}.{column} holds bytes, which have no order"
 
     def row(self, table: str, given: Mapping[str, Any]) -> Row:
         """A row as a tuple, checked against its table."""
         columns = self.schema.columns.get(table)
         if columns is None:
-            raise ChangeError(f"there is no table '{table}'; there are {', '.join(self.schema.columns)}")
+            raise ChangeError(f"unknown table '{table}'; the tables are {', '.join(self.schema.columns)}")
         unknown = [name for name in given if name not in columns]
         if unknown:
             raise ChangeError(f"table '{table}' has no column '{unknown[0]}'; it has {', '.join(columns)}")
         missing = [name for name in columns if name not in given]
         if missing:
-            raise ChangeError(
-                f"the row for '{table}' lacks '{missing[0]}'; NULL is written as well (None, in JSON null)"
-            )
+            raise ChangeError(f"the row for '{table}' lacks '{missing[0]}'; write NULL explicitly (None, in JSON null)")
         joined = self.schema.join_columns(table)
         for column in columns:
             value = given[column]
             if value is None:
                 if column in joined:
-                    raise ChangeError(f"{table}.{column} is a join attribute and can't be NULL")
+                    raise ChangeError(f"{table}.{column} is a join column and must not be NULL")
                 continue
             self._check(table, column, value)
         return tuple(given[column] for column in columns)
@@ -253,16 +251,16 @@ class Draft:
             try:
                 kind = kind_of(value)
             except KeyError:
-                raise ChangeError(f"{table}.{column}: no column holds a {type(value).__name__}") from None
+                raise ChangeError(f"{table}.{column}: unsupported type {type(value).__name__}") from None
         reason = kind.check(value)
         if reason is None and not kind.ordered and column in self.schema.join_columns(table):
-            reason = "bytes are payload and can't be joined"
+            reason = "bytes cannot be joined"
         if reason is not None:
             raise ChangeError(f"{table}.{column}: {reason}")
         self.learn(table, column, kind)
 
     def settle(self) -> None:
-        """Make what was learnt part of the schema."""
+        """Store the learnt kinds in the schema."""
         self.schema.settle(self._learnt)
         self._learnt = {}
 
@@ -270,31 +268,32 @@ class Draft:
 def _declared(part: str, table: str) -> tuple[str, str | None]:
     words = part.split()
     if len(words) not in {1, 2}:
-        raise SchemaError(f"table '{table}': a column reads 'name' or 'name kind', not '{part.strip()}'")
+        raise SchemaError(f"table '{table}': a column must read 'name' or 'name kind', got '{part.strip()}'")
     return words[0], words[1] if len(words) == 2 else None
 
 
 def _check_name(name: str, what: str) -> None:
     if type(name) is not str or _NAME.fullmatch(name) is None:
-        raise SchemaError(f"{what} is named by letters, digits and _, not {name!r}")
+        raise SchemaError(f"the name of {what} must consist of letters, digits and _, got {name!r}")
 
 
 def _kind(name: str, table: str, column: str) -> Kind:
     try:
         return kind_named(name)
-    except (KeyError, AttributeError):  # no text
-        raise SchemaError(f"{table}.{column}: there is no kind '{name}'; there are {', '.join(KIND_NAMES)}") from None
+    except (KeyError, AttributeError):  # not a string
+        raise SchemaError(f"{table}.{column}: unknown kind '{name}'; the kinds are {', '.join(KIND_NAMES)}") from None
 
 
 def _names(columns: str | Iterable[str]) -> tuple[str, ...]:
-    given = columns.split(",") if isinstance(columns, str) else _texts(columns, "payloads are columns, 'photo, text'")
+    shape = "payloads must be columns, such as 'photo, text'"
+    given = columns.split(",") if isinstance(columns, str) else _texts(columns, shape)
     return tuple(one.strip() for one in given)
 
 
 def _texts(given: Any, shape: str) -> list[str]:
-    """A list of strings, as a file or a program gives it; `shape` says how it reads."""
+    """A list of strings from a file or a program; `shape` describes it in the error."""
     if isinstance(given, Iterable) and not isinstance(given, str):
         texts = list(given)
         if all(isinstance(one, str) for one in texts):
             return texts
-    raise SchemaError(f"{shape}, not {given!r:.60}")
+    raise SchemaError(f"{shape}, got {given!r:.60}")

@@ -1,4 +1,4 @@
-"""Schema files: tables, joins and where rows stand in documents, in TOML.
+"""Schema files: tables, joins and the paths of rows in documents, in TOML.
 
     joins = ["Stocks.symbol = Reviews.symbol"]
 
@@ -6,12 +6,12 @@
     Stocks = "symbol string, per float"
     Reviews = "symbol string, rating float"
 
-    [rows.Stocks]                      # for whoever cuts rows out of documents (row_extraction.py)
+    [rows.Stocks]                      # to extract rows from documents (row_extraction.py)
     rows = "//stock"
     columns = { symbol = "@symbol", per = "ratio/per" }
 
-`SchemaPart` declares all keys; docs/guides/joins.md has the table. Kinds stand with the tables, once. A table without
-`rows` gets its changes from elsewhere.
+`SchemaPart` declares all keys; docs/guides/joins.md lists them. Kinds are declared once, with the tables. A table without
+`rows` gets its changes from another source.
 """
 
 import os
@@ -39,42 +39,40 @@ _LIST = Kind("a list of texts", _list)
 
 @dataclass(frozen=True, kw_only=True)
 class RowsPart:
-    """Where the rows of a table stand in documents."""
+    """Where documents hold the rows of a table."""
 
-    rows: str = key(TEXT, "The path of the elements that are rows.")
-    columns: Mapping[str, str] = key(TEXTS, "For each column of the table its path from the row's element.")
-    required: tuple[str, ...] | None = key(
-        _LIST, "Columns whose value may not be missing.", None, without="the columns that are joined"
-    )
+    rows: str = key(TEXT, "The path of the elements that become rows.")
+    columns: Mapping[str, str] = key(TEXTS, "For each column of the table, its path relative to the row's element.")
+    required: tuple[str, ...] | None = key(_LIST, "Columns that must have a value.", None, without="the join columns")
     change: str = key(
         TEXT,
-        "What a row means: `insert` or `delete`, or the path of an attribute or element that says which.",
+        "The change that a row makes: `insert` or `delete`, or the path of an attribute or element with it.",
         "insert",
     )
 
 
 @dataclass(frozen=True, kw_only=True)
 class SchemaPart:
-    """What a schema file says."""
+    """The content of a schema file."""
 
     joins: tuple[str, ...] = key(
         _LIST,
-        "The joins that subscriptions may ask for: `Stocks.symbol = Reviews.symbol`, several columns by `and`.",
+        "The joins that subscriptions may use: `Stocks.symbol = Reviews.symbol`; join several columns with `and`.",
         (),
     )
     tables: Mapping[str, str] = key(
-        TEXTS, 'For each table its columns and their kinds: `Stocks = "symbol string, per float"`.'
+        TEXTS, 'For each table, its columns and their kinds: `Stocks = "symbol string, per float"`.'
     )
     payloads: Mapping[str, str] | None = key(
-        TEXTS, "For each table its bulky columns, which are sent apart from the others.", None
+        TEXTS, "For each table, its large columns, which are sent separately from the others.", None
     )
     rows: Mapping[str, RowsPart] = named_sections(
-        RowsPart, "Where the rows of a table stand, for whoever cuts them out of documents.", "TABLE"
+        RowsPart, "For each table, where documents hold its rows; used to extract rows from documents.", "TABLE"
     )
 
 
 class SchemaFile(NamedTuple):
-    """The schema of a file, and how the rows of its tables are cut out of documents."""
+    """The schema of a file, and how to extract the rows of its tables from documents."""
 
     schema: Schema
     extractions: tuple[Extraction, ...]
@@ -86,7 +84,7 @@ def reference() -> str:
 
 
 def read_schema_file(file: str | os.PathLike[str]) -> SchemaFile:
-    """The schema of a file; `SchemaError` names the file, the lines and what is wrong there."""
+    """The schema of a file; `SchemaError` names the file, the lines and the problems."""
     given = TomlFile(file)
     said = given.read(SchemaPart)
     if said is not None:
@@ -104,15 +102,16 @@ def read_schema_file(file: str | os.PathLike[str]) -> SchemaFile:
 def _wrong_rows(schema: Schema, said: SchemaPart) -> Iterator[tuple[str, str]]:
     for table, rows in said.rows.items():
         if table not in schema.columns:
-            yield f"rows.{table}", f"there is no table '{table}'; there are {', '.join(schema.columns)}"
+            yield f"rows.{table}", f"unknown table '{table}'; the tables are {', '.join(schema.columns)}"
             continue
         columns = schema.columns[table]
         for column in columns:
             if column not in rows.columns:
-                yield f"rows.{table}.columns", f"'{column}' is missing, a column of {table}"
+                yield f"rows.{table}.columns", f"the column '{column}' of {table} is missing"
         for column in rows.columns:
             if column not in columns:
-                yield f"rows.{table}.columns", f"'{column}' is no column of {table}; there are {', '.join(columns)}"
+                known = ", ".join(columns)
+                yield f"rows.{table}.columns", f"'{column}' is not a column of {table}; the columns are {known}"
 
 
 def _extractions(schema: Schema, said: SchemaPart) -> Iterator[Extraction]:

@@ -1,10 +1,10 @@
 """Values written as text, in XML or JSON: how a column's kind reads them, and rows as JSON.
 
-Text is read as XML Schema writes it: `12`, `1.5e3`, `-INF`, `2026-01-31`, `2026-01-31T12:30:00`, bytes in base 64. JSON
-has finite numbers and strings, and the same text for the rest, as Spark's `to_json` gives it (`-Infinity` there). A
-timestamp with a zone is taken as its moment in UTC, since kinds know no zones.
+Text has the forms of XML Schema: `12`, `1.5e3`, `-INF`, `2026-01-31`, `2026-01-31T12:30:00`, bytes in base 64. JSON
+has finite numbers and strings, and the same text for other values, as Spark's `to_json` writes it (`-Infinity` there).
+A timestamp with a time zone is converted to UTC, since kinds have no time zones.
 
-Invariant: `read_value(kind, …)` of what `write_row` wrote is the value that was written.
+Invariant: `read_value(kind, …)` returns the value that `write_row` wrote.
 """
 
 import json
@@ -18,18 +18,18 @@ from pathcast.messages import Scalar
 
 from .column_kinds import BYTES, DATE, FLOAT, INT, STRING, TIMESTAMP, Kind
 
-# XML Schema's word, and Spark's.
+# The word of XML Schema, and that of Spark.
 _INFINITE = ("INF", "Infinity")
 
 
 def read_value(kind: Kind, text: str | float | None) -> Scalar:
-    """A value of a kind from its text, or from JSON; `ValueError` says what is wrong.
+    """A value of a kind from its text, or from JSON; `ValueError` states the problem.
 
-    Blank is NULL, but a string as it is, and no bytes where bytes belong.
+    Blank text is NULL, except for strings (unchanged) and bytes (empty).
     """
     if text is None or kind is STRING:
         if text is not None and not isinstance(text, str):
-            raise ValueError(f"a string belongs there, not {text!r:.60}")
+            raise ValueError(f"expected a string, got {text!r:.60}")
         return text
     if isinstance(text, str):
         text = text.strip()
@@ -38,7 +38,7 @@ def read_value(kind: Kind, text: str | float | None) -> Scalar:
     try:
         value: Scalar = _READERS[kind.name](text)
     except (ValueError, TypeError, OverflowError):
-        raise ValueError(f"{kind.noun} belongs there, not {text!r:.60}") from None
+        raise ValueError(f"expected {kind.noun}, got {text!r:.60}") from None
     wrong = kind.check(value)
     if wrong is not None:
         raise ValueError(wrong)
@@ -51,7 +51,7 @@ def write_row(row: Mapping[str, Scalar]) -> str:
 
 
 def plain_value(value: Scalar) -> Any:
-    """A value as JSON has it."""
+    """A value as JSON represents it."""
     if isinstance(value, date):
         return value.isoformat()
     if isinstance(value, bytes):
@@ -73,12 +73,12 @@ def _float(text: Any) -> float:
     value = float(text)
     if isinstance(text, bool) or not isfinite(value) or not _is_plain(text):
         raise ValueError
-    # A whole number that no float equals is left for the kind to refuse.
+    # `kind.check` rejects a whole number that no float equals.
     return text if isinstance(text, int) and value != text else value
 
 
 def _is_plain(text: Any) -> bool:
-    """Whether a number is written in digits 0 to 9; Python takes `1_0` and the digits of all scripts besides."""
+    """Whether a number is written in digits 0 to 9; Python also accepts `1_0` and the digits of other scripts."""
     return not isinstance(text, str) or (text.isascii() and "_" not in text)
 
 

@@ -1,4 +1,4 @@
-"""The schemes of the select-join paper: which messages a change becomes."""
+"""The schemes of the select-join paper: how changes become messages."""
 
 import lazy_loader
 

@@ -1,7 +1,7 @@
-"""Contents: which rows a query's ranges let pass, and messages that list rows for one subscription.
+"""Contents: which rows satisfy a query's ranges, and messages that list rows for one subscription.
 
-The form of these messages is in `message_attributes.py`: an attribute `+T`, `~T` or `-T` a table, each a table of rows
-with their numbers first.
+The form of these messages is in `message_attributes.py`: one attribute `+T`, `~T` or `-T` per table, each a table
+of rows with their numbers first.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -25,22 +25,22 @@ def changed_columns(bag: Bag, old: Row, new: Row) -> list[str]:
 
 
 def come(table: str, columns: Sequence[str], rows: Iterable[tuple[int, Row]]) -> tuple[str, Points]:
-    """Rows that come, as an attribute and its value; rows ascend by their numbers here and below."""
+    """New rows, as an attribute and its value; rows ascend by their numbers here and below."""
     return COME + table, Points((ROW, *columns), tuple((number, *row) for number, row in rows))
 
 
 def change(table: str, columns: Sequence[str], number: int, values: Sequence[Scalar]) -> tuple[str, Points]:
-    """A row that changes in some columns."""
+    """A row with changed columns."""
     return CHANGE + table, Points((ROW, *columns), ((number, *values),))
 
 
 def go(table: str, numbers: Iterable[int]) -> tuple[str, Points]:
-    """Rows that go."""
+    """Removed rows."""
     return GO + table, Points((ROW,), tuple((number,) for number in numbers))
 
 
 class Listing:
-    """What is told to one subscription: rows that come and go, by table."""
+    """The rows that one subscription gains and loses, by table."""
 
     def __init__(self) -> None:
         self._attributes: dict[str, Value] = {}
@@ -52,7 +52,7 @@ class Listing:
         self.add(go(table, sorted(numbers)))
 
     def add(self, listed: tuple[str, Points]) -> None:
-        """Tell of some rows of a table, unless there are none."""
+        """Add rows of a table, unless there are none."""
         name, points = listed
         if len(points):
             self._attributes[name] = points

@@ -1,9 +1,9 @@
-"""Descriptive skylines: the affected ones among all selected semijoins, in a few points instead of a list.
+"""Descriptive skylines: a few points that describe the affected ones among all selected semijoins.
 
-§3.2.1 and appendices B and C of the select-join paper. A tuple of the base table comes; J are the filtering tuples of
-its join value. A semijoin is *selected* if its base ranges hold the tuple, *affected* if besides its filtering range I
-holds a point of J. A point (X, Y) covers I when I begins at X or before and ends at Y or after. A skyline is right when
-it covers, of the selected semijoins, exactly the affected ones.
+§3.2.1 and appendices B and C of the select-join paper. A tuple of the base table arrives; J are the filtering tuples of
+its join value. A semijoin is *selected* if its base ranges contain the tuple, and *affected* if its filtering range I
+also contains a point of J. A point (X, Y) covers I when I begins at X or before and ends at Y or after. A skyline is
+correct when it covers, of the selected semijoins, exactly the affected ones.
 
     tup    (c, c) for every c in J: I covers (c, c) exactly if it holds c
     sub    (lo, hi) of every affected I that holds no other affected one: what covers it holds the same point of J
@@ -14,15 +14,15 @@ it covers, of the selected semijoins, exactly the affected ones.
     hold
            a q, and those that lie strictly between two neighbours. A run may be joined if no *selected* one does
            (the triangle is disposable). One disposable triangle is enough to save a point; the paper asks for two
-    min    as few points as can be. Sort the minimal affected ranges; (X, Y) covers a contiguous run i … j of them if
+    min    the fewest points. Sort the minimal affected ranges; (X, Y) covers a contiguous run i … j of them if
            X ≥ lo_j and Y ≤ hi_i, so (lo_j, hi_i) is the least that does, and it is right if no selected, unaffected
            range has lo ≤ lo_j and hi ≥ hi_i. What is right for a run is right for its parts; so taking the longest run
-           each time gives the fewest. A search a range, where the paper leaves it at O(k²)
+           each time yields the fewest. One search per range, where the paper has O(k²)
 
 On several filtering axes: `tup` the same; `clu`, `clu+` and `min` the skyline envelope of each anchor; `sub` the
 boxes that hold no other.
 
-Cost: as the index answers; `tup` O(|J|), `clu` O(τ log |J|) for τ anchors.
+Cost: that of the index; `tup` O(|J|), `clu` O(τ log |J|) for τ anchors.
 """
 
 from collections.abc import Iterable, Sequence
@@ -37,12 +37,12 @@ from .skyline_envelope import envelope, inside
 FLAVOURS = ("tup", "sub", "clu", "clu+", "min")
 # X and Y on each filtering axis.
 Corners: TypeAlias = tuple[Any, ...]
-# Panels with the point of the tuple in each; panels that can't select it (a NULL) are left out.
+# Panels with the point of the tuple in each; panels that cannot select it (a NULL) are omitted.
 Placed: TypeAlias = Sequence[tuple[SemijoinIndex, Any]]
 
 
 def describe(flavour: str, placed: Placed, run: Run, axes: int) -> list[Corners]:
-    """The skyline for a tuple and the filtering tuples of its join value; empty when nobody need be told."""
+    """The skyline for a tuple and the filtering tuples of its join value; empty when no semijoin is affected."""
     if not len(run) or not placed:
         return []
     if flavour == "tup":
@@ -75,7 +75,7 @@ def _nearest(placed: Placed, run: Run) -> list[Any]:
 
 
 def _joined(placed: Placed, keys: Sequence[Any]) -> list[Corners]:
-    """Maximal runs of keys with disposable triangles between, a point each."""
+    """Maximal runs of keys with disposable triangles between them, one point per run."""
     if not keys:
         return []
     breaks: set[int] = set()
@@ -103,7 +103,7 @@ def _within(one: Ranges, other: Ranges) -> bool:
 
 
 def _plain(box: Ranges, run: Run, axes: int) -> Iterable[tuple[Any, Any]]:
-    """The ranges with ends that are values.
+    """The ranges with values as ends.
 
     Only ranges of strings can end where no value is ("below 'm'", "no end"). The outermost point of J in the box
     takes the place of such an end: whatever reaches it from the other end is affected, too.
@@ -127,7 +127,7 @@ def _fewest(placed: Placed, run: Run) -> list[Corners]:
     corners: list[Corners] = []
     first = 0
     for at, (low, _) in enumerate(minimal):
-        # The run can't take up this range if an unaffected one begins by `low` and reaches its first range.
+        # The run cannot include this range if an unaffected one begins by `low` and reaches its first range.
         high = minimal[first][1]
         if not corners or any(index.unaffected(point, run.keys, low, high) for index, point in placed):
             first = at

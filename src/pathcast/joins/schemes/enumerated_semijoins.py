@@ -1,10 +1,10 @@
 """`enum-sj`: the changes of each affected subscription's semijoins, sent to it alone (§3.1 of the select-join paper).
 
-What several subscriptions are told in the same words is written down once.
+Content that several subscriptions share is encoded once.
 
-Invariant: an event tells a subscription of each table's rows that come, change or go at most once, since it has one
-semijoin a base table.
-Cost: as many messages as subscriptions are affected by an event, each with all that the event changes for it.
+Invariant: an event reports each new, changed or removed row to a subscription at most once, since the subscription has
+one semijoin per base table.
+Cost: one message per affected subscription and event, with all changes of the event for this subscription.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -20,7 +20,7 @@ _Listed = tuple[str, Points]
 
 
 class EnumeratedSemijoins(SemijoinScheme):
-    """A message a subscription and event."""
+    """One message per subscription and event."""
 
     def begin(self) -> None:
         self._told: dict[int, dict[str, Value]] = {}
@@ -42,7 +42,7 @@ class EnumeratedSemijoins(SemijoinScheme):
         self._each(group, event, lambda rows: go(group.base.table, rows))
 
     def _each(self, group: Group, event: FilterEvent, listed: Callable[[tuple[int, ...]], _Listed]) -> None:
-        """Tell every exposed subscription of the base rows that it selects; most select the same as others do."""
+        """Report to every exposed subscription the base rows that it selects; most select the same rows."""
         written: dict[tuple[int, ...], _Listed] = {}
         for id, rows in group.exposed_contents(event):
             if rows not in written:

@@ -1,13 +1,13 @@
 """The messages of all events of a part at once, as bytes, where two tables have one axis each.
 
 For an edge whose semijoins have a range on one column of either table, under the default scheme, one kernel call per
-part looks at the index, writes messages and keeps the runs, event by event (`event_messages_kernels.py`). The bytes of
-a row are made once, as long as its part lies in the site; those of a form are made once. No message is made as an
+part queries the index, writes messages and updates the runs, event by event (`event_messages_kernels.py`). The bytes
+of a row are made once, as long as its part stays in the site; those of a form are made once. No message becomes an
 object.
 
-Invariant: the messages are those of `JoinServer.make`, byte for byte, and the tables are left as it leaves them. Rows
-that are replaced, and whole numbers so large that differences of two leave 64 bits, are left to the server (`fits`).
-Cost: some 3 µs an event in Python, and what the index takes; some 0.1 ms a part.
+Invariant: messages and tables are those of `JoinServer.make`, byte for byte. The server handles updates, and whole
+numbers so large that the difference of two exceeds 64 bits (`fits`).
+Cost: some 3 µs per event in Python, plus the index; some 0.1 ms per part.
 """
 
 from array import array
@@ -38,7 +38,7 @@ from .message_attributes import SKYLINE as POINTS
 from .scheme_registry import DEFAULT
 from .semijoin_groups import Group
 
-# How values of a kind are written, from their keys: a tag, and what is taken off (days are counted from 1970).
+# How values of a kind are written, from their keys: a tag, and an offset to subtract (days count from 1970).
 _WRITING = {"int": (WHOLE, 0), "float": (FLOAT, 0), "date": (DATE, 719_163), "timestamp": (TIMESTAMP, 0)}
 _LARGE = 1 << 62
 _FIRST_BYTES, _FIRST_MESSAGES = 1 << 18, 1 << 11
@@ -52,7 +52,7 @@ _NO_CLUSTERS = Clusters(_NO_TREES, anchors=np.empty(0, np.int64), roots=np.empty
 
 
 class NumberedEvent(RowEvent, Protocol):
-    """What is read of an event."""
+    """The fields of an event that the writer reads."""
 
     @property
     def sequence(self) -> int: ...
@@ -62,7 +62,7 @@ class NumberedEvent(RowEvent, Protocol):
 
 
 class EncodedMessages(NamedTuple):
-    """The messages of a part's events, in order: whose, which of its messages, how many bytes; and what went wrong."""
+    """The messages of a part's events, in order: event, number within the event, length; and the errors."""
 
     sequences: Int64s
     numbers: Int32s
@@ -72,9 +72,9 @@ class EncodedMessages(NamedTuple):
 
 
 class _Written(NamedTuple):
-    """A row as messages have it: all columns in order of their names, then the join columns under the other's names.
+    """A row as in messages: all columns in order of their names, then the join columns under the other table's names.
 
-    `axis`, `axis_end` and `join` say where the bytes of its axis and its join columns lie.
+    `axis`, `axis_end` and `join` are the positions of the bytes of its axis and its join columns.
     """
 
     data: bytes
@@ -107,7 +107,7 @@ class _Table:
 
 
 class _Slots:
-    """The rows that the kernel has to know, each in a slot: those of the part, then those that come."""
+    """The rows that the kernel needs, each in a slot: those of the part, then new ones."""
 
     def __init__(self) -> None:
         self.keys: list[int] = []
@@ -116,7 +116,7 @@ class _Slots:
         self.rows: list[_Written] = []
 
     def add(self, table: int, key: int, number: int, row: _Written) -> int:
-        """The slot of one more."""
+        """Add a row; return its slot."""
         self.keys.append(key)
         self.numbers.append(number)
         self.tables.append(table)
@@ -124,7 +124,7 @@ class _Slots:
         return len(self.keys) - 1
 
     def arrays(self) -> RowSlots:
-        """The slots as the kernel takes them."""
+        """The slots as arguments of the kernel."""
         begins = [0, *accumulate(len(row.data) for row in self.rows)]
         places = np.array([(0, row.axis, row.axis_end, row.join, len(row.data)) for row in self.rows], np.int64)
         return RowSlots(
@@ -172,7 +172,7 @@ class MessageWriter:
         return True
 
     def write(self, part: Part, events: Sequence[NumberedEvent]) -> EncodedMessages:
-        """Make changes in a part, in this order: their messages, and the changes that can't be made."""
+        """Apply changes to a part, in order; return their messages, and the changes that are invalid."""
         slots = _Slots()
         known = [self._laid_out(number, part, slots) for number in range(2)]
         sizes = np.array([len(each) for each in known], np.int64)
@@ -199,7 +199,7 @@ class MessageWriter:
                 gone = table.bag.give(event.old)
                 if gone is None:
                     if event.home:
-                        errors.append((event, ChangeError(f"'{event.table}' has no row {event.old!r:.200}")))
+                        errors.append((event, ChangeError(f"table '{event.table}' has no row {event.old!r:.200}")))
                     continue
                 del present[at][gone]
                 if gone in known[at]:
@@ -248,7 +248,7 @@ class MessageWriter:
         return senders[:count].copy(), lengths[:count].copy(), data[:end].tobytes()
 
     def _grow(self) -> None:
-        """More room for messages; those that are there stay."""
+        """Enlarge the buffer for messages; existing ones stay."""
         data, lengths, senders, progress = self._buffer
         data, lengths, senders = (grown(each, 2 * len(each)) for each in (data, lengths, senders))
         self._buffer = MessageBuffer(data, lengths, senders, progress)
@@ -274,7 +274,7 @@ _EMPTY: Any = np.empty(0, np.int32)
 
 
 def message_writer(server: JoinServer, plain: Mapping[str, View]) -> MessageWriter | None:
-    """A writer for a server that looks after one edge; None where its semijoins are of other shapes.
+    """A writer for a server with one edge; None where its semijoins have other shapes.
 
     `plain`: the tables of the edge, each with its view by join value alone.
     """

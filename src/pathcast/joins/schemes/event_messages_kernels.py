@@ -2,11 +2,11 @@
 """All events of one part as the bytes of their messages, for two tables with one axis each (`event_messages.py`).
 
 Tables are 0 and 1, and group t has base table t, filtered by the other; an event at table t exposes or withdraws rows
-of the other one in that one's group, then announces its own row in group t (§3 of the select-join paper;
-`semijoin_groups.py` proves it). An event is a slot, which has the row, and whether the row comes or goes.
+of the other table in that table's group, then announces its own row in group t (§3 of the select-join paper; proof in
+`semijoin_groups.py`). An event is a slot, which has the row, and whether the row is inserted or deleted.
 
-Invariant: runs are changed, and `progress` goes on, only when all messages of an event are written.
-Cost: as `stabbing_index_kernels.py` says for `reach`, `nearest` and the gaps between, once each, and the bytes.
+Invariant: runs change, and `progress` advances, only when all messages of an event are written.
+Cost: that of `reach`, `nearest` and the gaps in `stabbing_index_kernels.py`, once each, plus the bytes.
 """
 
 from typing import NamedTuple
@@ -124,13 +124,13 @@ def _put_word(out, at, wording, word):
 
 @part
 def _room(buffer, at, count, needed):
-    """Whether there is room for one more message of so many bytes, its constant parts aside."""
+    """Whether there is room for one more message of this many bytes, not counting its constant parts."""
     return count < len(buffer.lengths) and at + needed <= len(buffer.data)
 
 
 @rare
 def _put_skyline(out, at, near, free, count, tag, less):
-    """Runs of keys with free gaps between, a point each: the last key and the first (`descriptive_skylines.py`)."""
+    """Runs of keys with free gaps between, a point per run: the last key and the first (`descriptive_skylines.py`)."""
     points = 1
     for gap in range(count - 1):
         points += not free[gap]
@@ -139,7 +139,7 @@ def _put_skyline(out, at, near, free, count, tag, less):
         at = put_column(out, at, near, count, tag, less)
         out[at] = np.uint8(SAME_COLUMN)
         return at + 1
-    # Last keys and first keys of the runs, side by side behind the keys themselves.
+    # Last keys and first keys of the runs, side by side after the keys themselves.
     lasts, firsts = near[count : count + points], near[count + points : count + 2 * points]
     point = 0
     firsts[0] = near[0]
@@ -170,9 +170,9 @@ def _sort_slots(found, count, numbers):
 
 @rare
 def _write_exposures(clusters, joining, change, neighbours, group, slots, wording, scratch, buffer, end):
-    """What a row that comes exposes, or one that goes withdraws, behind `end`: a count of messages, and of bytes.
+    """Write what a new row exposes, or a deleted row withdraws, after `end`; return counts of messages and bytes.
 
-    Both counts then; -1 messages: no room. The row's key and its neighbours are keys of the filtering axis.
+    -1 messages: no room. The row's key and its neighbours are keys of the filtering axis.
     """
     count, at = end
     slot, comes, key = change
@@ -209,7 +209,7 @@ def _write_exposures(clusters, joining, change, neighbours, group, slots, wordin
 
 @rare
 def _write_row(clusters, joining, change, group, slots, wording, scratch, buffer, end):
-    """The row itself, with a skyline of those whom it concerns; counts as for `_write_exposures`."""
+    """Write the row itself, with the skyline of affected semijoins; return counts as `_write_exposures` does."""
     count, at = end
     slot, comes, key = change
     first, tag, less = group
@@ -233,7 +233,7 @@ def _write_row(clusters, joining, change, group, slots, wording, scratch, buffer
 
 @rare
 def _change_run(runs, table, place, change):
-    """Put a row into its table's run at a place, or take it out."""
+    """Insert a row into its table's run at a place, or remove it."""
     keys, slots, size = runs.keys[table], runs.slots[table], runs.sizes[table]
     if change.comes:
         for one in range(size, place, -1):
@@ -257,7 +257,7 @@ def write_messages(
     scratch: EventScratch,
     buffer: MessageBuffer,
 ) -> bool:
-    """Write the messages of events from `progress` on; whether there was room for all."""
+    """Write the messages of events from `progress` on; return whether there was room for all."""
     progress, kinds = buffer.progress, wording.kinds
     while progress[0] < len(events):
         event, end = progress[0], (progress[1], progress[2])

@@ -1,13 +1,13 @@
-"""`enum-j`, `ref-j`, `ref-j+`: join results themselves are sent (§2.3 of the select-join paper).
+"""`enum-j`, `ref-j`, `ref-j+`: schemes that send join results (§2.3 of the select-join paper).
 
 All subscriptions over the same tables and edges have one *signature*. An event's new join results are those of the
 changed tuple with the other tables; `ref-j` injects each as a message, `ref-j+` those that some subscription wants,
 `enum-j` sends each subscription its own. A departure names rows by their numbers and carries no payload.
 
-Columns that the signature's edges make equal travel once, under the name of the first.
+Columns that the signature's edges make equal are sent once, under the name of the first.
 
 Invariant: a client's results are those of its query. Every update is a departure and an arrival, under a new number.
-Cost: as many results as the event has, times what it takes to find who wants each.
+Cost: the number of results of the event, times the search for the subscriptions that want each.
 """
 
 from abc import ABC, abstractmethod
@@ -34,7 +34,7 @@ Numbers = dict[str, int]
 def representatives(
     columns: Mapping[str, Sequence[str]], tables: Sequence[str], edges: Sequence[Edge]
 ) -> dict[str, str]:
-    """For each column of some tables the attribute that stands for it: the first that equals it."""
+    """For each column of some tables, the attribute that represents it: the first column that equals it."""
     classes = Classes(pair for edge in edges for pair in edge.pairs())
     found: dict[Column, str] = {}
     names: dict[str, str] = {}
@@ -63,14 +63,14 @@ class Signature:
         }
 
     def close(self) -> None:
-        """Let go of the views."""
+        """Release the views."""
         for bag in self.bags.values():
             bag.release(self)
 
     # Subscriptions.
 
     def add(self, id: int, query: Query, index: IndexMaker) -> None:
-        """Take up a subscription."""
+        """Add a subscription."""
         axes = _axes(query)
         panel, kinds = self._panel(axes, index)
         ends = [kind.ends(query.ranges[t][c]) for kind, (t, c) in zip(kinds, axes, strict=True)]
@@ -83,7 +83,7 @@ class Signature:
         return self.panels[axes]
 
     def add_many(self, ids: Ids, keys: Mapping[Column, Ends], index: IndexMaker) -> None:
-        """Take up a batch of subscriptions."""
+        """Add a batch of subscriptions."""
         axes = tuple(sorted(keys))
         panel, _ = self._panel(axes, index)
         panel.add_many(ids, [keys[axis] for axis in axes], [])
@@ -96,15 +96,15 @@ class Signature:
             del self.panels[axes]
 
     def wanting(self, result: Numbers) -> list[int]:
-        """The subscriptions whose ranges hold a result."""
+        """The subscriptions whose ranges contain a result."""
         return sorted(id for index, at in self._placed(result) for id in index.selected(at).tolist())
 
     def wanted(self, result: Numbers) -> bool:
-        """Whether there is such a subscription; none is listed."""
+        """Whether there is such a subscription; does not list them."""
         return any(index.compare(None, at, None)[1] for index, at in self._placed(result))
 
     def _placed(self, result: Numbers) -> Iterator[tuple[SemijoinIndex, Any]]:
-        """The panels, each with a result's point in it; none where it has a NULL, which no range holds."""
+        """The panels, each with a result's point in it; none where it has a NULL, which no range contains."""
         for axes, (index, kinds) in self.panels.items():
             values = [self.value(result, table, column) for table, column in axes]
             if all(value is not None for value in values):
@@ -141,7 +141,7 @@ class Signature:
         order: Sequence[tuple[str, list[Edge]]],
         passing: Mapping[str, Container[int]] | None = None,
     ) -> Iterator[Numbers]:
-        """The ways to go on with a partial result, by rows that pass where it is said which do."""
+        """The extensions of a partial result by one more table, restricted to the rows that pass, if given."""
         if not order:
             yield result
             return
@@ -167,7 +167,7 @@ class Signature:
         return view.join_value(self.bags[other].rows[result[other]])
 
     def content(self, query: Query) -> list[Numbers]:
-        """The results of a query now: of each table only rows in its ranges are joined."""
+        """The current results of a query; only rows in its ranges are joined."""
         first = self.tables[0]
         passing = {
             table: {number for number, row in bag if passes(bag, query.ranges[table], row)}
@@ -196,13 +196,13 @@ class ResultScheme(ABC):
         self._messages: list[Message] = []
 
     def add(self, id: int, query: Query) -> int:
-        """Take up a subscription; the number of its signature."""
+        """Add a subscription; return the number of its signature."""
         signature = self._signature(query)
         signature.add(id, query, self._index)
         return signature.number
 
     def add_many(self, ids: Ids, query: Query, keys: Mapping[Column, Ends]) -> int:
-        """Take up a batch of subscriptions; the number of their signature."""
+        """Add a batch of subscriptions; return the number of their signature."""
         signature = self._signature(query)
         signature.add_many(ids, keys, self._index)
         return signature.number
@@ -224,7 +224,7 @@ class ResultScheme(ABC):
             del self.signatures[_name(query)]
 
     def filters(self, id: int, query: Query) -> tuple[Filter, ...]:
-        """What a subscription registers."""
+        """The filters that a subscription registers."""
         signature = self.signatures[_name(query)]
         return (unicast(id), *result_filters(signature.number, query.ranges, signature.represent))
 
@@ -235,13 +235,13 @@ class ResultScheme(ABC):
         return Message({TO: id, RESULTS: listed(signature, found)} if found else {TO: id})
 
     def before(self, change: Change) -> None:
-        """Results of the old row are found while it is there."""
+        """Find the results of the old row while it exists."""
         self._messages = []
         if change.old:
             self._each(change.table, change.old, self.depart)
 
     def after(self, change: Change) -> list[Message]:
-        """Results of the new row are found when it is there."""
+        """Find the results of the new row once it exists."""
         if change.new:
             self._each(change.table, change.new, self.arrive)
         return self._messages
@@ -255,15 +255,15 @@ class ResultScheme(ABC):
 
     @abstractmethod
     def arrive(self, signature: Signature, table: str, number: int, results: list[Numbers]) -> None:
-        """Results come with a row."""
+        """Report the new results of an inserted row."""
 
     @abstractmethod
     def depart(self, signature: Signature, table: str, number: int, results: list[Numbers]) -> None:
-        """Results go with a row."""
+        """Report the removed results of a deleted row."""
 
 
 class ReformulatedResults(ResultScheme):
-    """`ref-j`, and with `wanted` `ref-j+`: a message a result."""
+    """`ref-j`, and with `wanted` `ref-j+`: one message per result."""
 
     def __init__(self, bags: Mapping[str, Bag], index: IndexMaker, *, wanted: bool) -> None:
         super().__init__(bags, index)
@@ -294,7 +294,7 @@ class ReformulatedResults(ResultScheme):
 
 
 class EnumeratedResults(ResultScheme):
-    """`enum-j`: a message a subscription, with its results. Each result is written down once, for all who want it."""
+    """`enum-j`: one message per subscription, with its results. Each result is encoded once for all subscriptions."""
 
     def arrive(self, signature: Signature, table: str, number: int, results: list[Numbers]) -> None:
         axes, rows = _tabulated(signature, results)

@@ -1,23 +1,23 @@
-"""Words of messages: names of the attributes that are not columns, and the filters that go with them.
+"""Attributes of messages that are not columns, and the filters on them.
 
 A message to all subscriptions of a form (§3.2 of the select-join paper) has the columns of a tuple of the base table,
 and beside them, by kind:
 
     arrive    a   #s skyline over the filtering attributes: the tuple is new
     depart    d   #s; no payload: the tuple is gone
-    patch     p   #s; only columns that changed, for those who have the tuple's other version, #o
-    enter     n   #s, #o: the tuple's new version, for those who did not have the other
-    leave     l   #s, #o: the tuple's old version, for those who do not have the other
-    expose    e   #at, #lo, #hi (or #at, #held): a filtering tuple came, which lets this tuple through
-    withdraw  w   the same, but only the join columns: all tuples of this join value are let through no more
+    patch     p   #s; only columns that changed, for clients that have the tuple's other version, #o
+    enter     n   #s, #o: the tuple's new version, for clients that did not have the other
+    leave     l   #s, #o: the tuple's old version, for clients that do not have the other
+    expose    e   #at, #lo, #hi (or #at, #held): a filtering tuple arrived, and this tuple now passes
+    withdraw  w   the same, but only the join columns: no tuple of this join value passes any longer
 
-A message to one subscription (`#to`) lists rows by table: `+T` come, `~T` change, `-T` go; `+` lists join results;
-`#forms` the forms of its semijoins from now on.
+A message to one subscription (`#to`) lists rows by table: `+T` new, `~T` changed, `-T` removed; `+` lists join
+results; `#forms` lists the forms of its semijoins from now on.
 
-Invariant: a subscription's filters, evaluated on the message alone, hold exactly for the semijoins that the message
+Invariant: a subscription's filters, evaluated on the message alone, match exactly the semijoins that the message
 changes. For a tuple with two versions, `#o` is the other one as a point, so "has it already" is "some #o in my base
-ranges", and of patch, enter and leave each subscription takes at most one. Filters for arrivals and departures are
-free of it, so that those with wide ranges cover those with narrow ones.
+ranges", and each subscription matches at most one of patch, enter and leave. Filters for arrivals and departures do not
+test `#o`, so that filters with wide ranges cover those with narrow ones.
 """
 
 from collections.abc import Mapping
@@ -36,20 +36,20 @@ Ranges = Mapping[str, Interval]
 
 
 def only(attribute: str, value: int | str) -> Term:
-    """The attribute has just this value."""
+    """A term: the attribute equals this value."""
     return In(attribute, Interval.only(value))
 
 
 def unicast(subscription: int) -> Filter:
-    """What is sent to one subscription."""
+    """The filter on messages to one subscription."""
     return Filter((only(TO, subscription),))
 
 
 def semijoin_filters(form: int, base: Ranges, filtering: Ranges | None) -> tuple[Filter, ...]:
-    """The filters of a semijoin of some form, one a kind of message.
+    """The filters of a semijoin of some form, one per kind of message.
 
-    filtering: the ranges on the filtering axes of the form, empty when it has none; None for a selection, which lets
-    every tuple through, so that nothing is ever exposed.
+    filtering: the ranges on the filtering axes of the form, empty when it has none; None for a selection, which every
+    tuple passes, so that nothing is ever exposed.
     """
     mine = tuple(In(column, interval) for column, interval in base.items())
     box = Box.of(base)
@@ -68,7 +68,7 @@ def semijoin_filters(form: int, base: Ranges, filtering: Ranges | None) -> tuple
 
 
 def _gap(filtering: Ranges) -> tuple[Term, ...]:
-    """Theorem 1 as terms: my ranges hold the filtering tuple and none of those that stay."""
+    """Theorem 1 as terms: the ranges contain the filtering tuple and none of those that stay."""
     if not filtering:
         return ()
     if len(filtering) == 1:
@@ -79,7 +79,7 @@ def _gap(filtering: Ranges) -> tuple[Term, ...]:
 
 
 def result_filters(signature: int, ranges: Mapping[str, Ranges], represent: Mapping[str, str]) -> tuple[Filter, ...]:
-    """The filter on join results of a signature: every range on the attribute that stands for its column."""
+    """The filter on join results of a signature: each range applies to the attribute that represents its column."""
     terms = []
     for table, columns in ranges.items():
         for column, interval in columns.items():

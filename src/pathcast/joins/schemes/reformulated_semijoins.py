@@ -1,16 +1,15 @@
 """`ref-sj-*` and `rel-sel`: an event as messages to all subscriptions of a form (§3.2 of the select-join paper).
 
-A message carries a tuple and as much of the server's state as filters need to tell whom it concerns: a skyline for a
-base tuple that comes or goes, the neighbours of a filtering tuple for what it exposes or withdraws
-(`message_attributes.py` has the forms). Flavours differ in the skyline alone. A selection needs no state: its messages
+A message carries a tuple and as much of the server's state as filters need to decide whom it concerns: a skyline for an
+inserted or deleted base tuple, the neighbours of a filtering tuple for the tuples that it exposes or withdraws
+(`message_attributes.py` has the forms). Variants differ only in the skyline. A selection needs no state: its messages
 are the tuples.
 
-A withdrawal carries no base tuples: whoever it concerns loses all that it has of the join value.
+A withdrawal carries no base tuples: a client that it concerns drops all tuples of the join value.
 
-Invariant: a message is sent to somebody, except under `tup`, `clu` and `clu+` (and `rel-sel`), which do not look who is
-affected, as in the paper.
-Cost: a message a group for the tuple itself, one a base tuple that is exposed to somebody, one a group for a
-withdrawal.
+Invariant: every message concerns some subscription, except under `tup`, `clu` and `clu+` (and `rel-sel`), which do not
+check who is affected, as in the paper.
+Cost: one message per group for the tuple itself, one per exposed base tuple, one per group for a withdrawal.
 """
 
 from collections.abc import Mapping, Sequence
@@ -51,7 +50,7 @@ _NO_PAYLOAD: frozenset[str] = frozenset()
 
 
 class ReformulatedSemijoins(SemijoinScheme):
-    """Messages a group and event."""
+    """Messages per group and event."""
 
     def __init__(self, bags: Mapping[str, Bag], index: IndexMaker, flavour: str, *, axes: int | None = None) -> None:
         super().__init__(bags, index, axes=axes)
@@ -80,7 +79,7 @@ class ReformulatedSemijoins(SemijoinScheme):
         changed = changed_columns(group.base, old.row, new.row)
         patched = [name for name in columns if name in changed or name in ranged]
         if not set(changed) & set(ranged):
-            # Nobody's ranges look at what changed: those who have the row keep it.
+            # No range tests the changed columns: clients that have the row keep it.
             self._version(group, PATCH, new, patched, old)
             return
         stay, enter, leave = group.compared(old.row, new.row)
@@ -92,13 +91,13 @@ class ReformulatedSemijoins(SemijoinScheme):
             self._version(group, LEAVE, old, ranged, new)
 
     def _version(self, group: Group, kind: str, version: Version, columns: Sequence[str], other: Version) -> None:
-        """Tell of one version of a row beside the other."""
+        """Send one version of a row together with the point of the other."""
         skyline = self._skyline(group, version.row)
         if skyline is not None:
             self._send(group, kind, version, columns, {**skyline, **_other(group, other)})
 
     def _skyline(self, group: Group, row: Row) -> dict[str, Value] | None:
-        """The attribute that describes who is affected; empty when all selected ones are, None when nobody is."""
+        """The attribute that describes the affected semijoins; empty when all selected ones are, None when none is."""
         run, placed = group.joining(row), group.placed(row)
         if run is None or not group.form.axes:
             return {} if placed and (run is None or len(run)) else None
@@ -139,7 +138,7 @@ class ReformulatedSemijoins(SemijoinScheme):
 
 
 class RelaxedSelections(ReformulatedSemijoins):
-    """`rel-sel`: every table's tuples to whoever selects them (§2.3)."""
+    """`rel-sel`: every table's tuples to the subscriptions that select them (§2.3)."""
 
     relaxed = True
 
@@ -147,16 +146,16 @@ class RelaxedSelections(ReformulatedSemijoins):
         super().__init__(bags, index, "tup")
 
     def add(self, id: int, query: Query, choice: Choice) -> dict[int, Form]:
-        """Take up a subscription, a selection a table."""
+        """Add a subscription, one selection per table."""
         return super().add(id, query, dict.fromkeys(choice))
 
     def add_many(self, ids: Ids, query: Query, keys: Mapping[Column, Ends], choice: Choice) -> dict[int, Form]:
-        """Take up a batch of subscriptions, a selection a table."""
+        """Add a batch of subscriptions, one selection per table."""
         return super().add_many(ids, query, keys, dict.fromkeys(choice))
 
 
 class _Layout(NamedTuple):
-    """Columns of a message with their places in a row, and which of them are payload: those that no filter reads."""
+    """Columns of a message with their places in a row, and which of them are payload, that is, read by no filter."""
 
     columns: list[tuple[str, int]]
     payload: frozenset[str]
@@ -173,7 +172,7 @@ def _layout(group: Group, columns: Sequence[str]) -> _Layout:
 
 
 def _values(kinds: Sequence[Kind], corners: Sequence[Corners]) -> tuple[tuple[Scalar, ...], ...]:
-    """Points of a skyline, with values for keys."""
+    """Points of a skyline, with values instead of keys."""
     if len(kinds) == 1:
         value = kinds[0].value
         return tuple([(one := value(x), one if x == y else value(y)) for x, y in corners])
@@ -182,7 +181,7 @@ def _values(kinds: Sequence[Kind], corners: Sequence[Corners]) -> tuple[tuple[Sc
 
 
 def _other(group: Group, version: Version) -> dict[str, Value]:
-    """The other version of a row, as a point over all base attributes that somebody has a range on."""
+    """The other version of a row, as a point over all base attributes with a range in some subscription."""
     ranged = group.ranged
     places = group.base.places(ranged)
     return {OTHER: Points(tuple(ranged), (tuple(version.row[place] for place in places),))}

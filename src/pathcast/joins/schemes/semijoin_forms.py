@@ -1,4 +1,4 @@
-"""Forms of semijoins: what those of one group have in common, and the filters and bytes that go with them.
+"""Forms of semijoins: the common properties of a group, with their filters and encoding.
 
 A form R^S (§4 of the select-join paper) is a base table R, a filtering table S, the edge that joins them, and the
 attributes of S that are tested, the *axes*. A range on a join column needs no axis: the base tuple is tested for it,
@@ -20,7 +20,7 @@ _AXES = ("number", "table", "edge", "axes")
 
 @dataclass(frozen=True)
 class Form:
-    """What semijoins of one group have in common; `edge` is None for a selection."""
+    """The common properties of a group of semijoins; `edge` is None for a selection."""
 
     base: str
     edge: Edge | None = None
@@ -28,7 +28,7 @@ class Form:
 
     @property
     def filtering(self) -> str | None:
-        """The table that lets tuples through."""
+        """The filtering table."""
         return self.edge.other(self.base) if self.edge else None
 
     @property
@@ -45,7 +45,7 @@ class Form:
 
 
 def subscription_filters(id: int, query: Query, forms: Mapping[int, Form]) -> tuple[Filter, ...]:
-    """What a subscription with semijoins of these forms registers."""
+    """The filters of a subscription with semijoins of these forms."""
     found = [unicast(id)]
     for number, form in forms.items():
         found += semijoin_filters(number, query.ranges[form.base], form.ranges(query) if form.edge else None)
@@ -62,17 +62,17 @@ def write_forms(forms: Mapping[int, Form]) -> Points:
 
 
 def read_forms(query: Query, value: Value) -> dict[int, Form]:
-    """The forms that an attribute lists for a query; `MessageError` when they are none of it."""
+    """The forms that an attribute lists for a query; `MessageError` when they do not fit the query."""
     if not isinstance(value, Points) or value.axes != _AXES or value.pairs:
-        raise MessageError("the message lists no forms where it should")
+        raise MessageError("the message lacks its list of forms")
     found: dict[int, Form] = {}
     for number, table, edge, axes in value.rows:
         form = _form(query, table, edge, axes)
         if form is None or type(number) is not int or number in found:
-            raise MessageError(f"the message has a form that the query does not have: {table!r:.60}")
+            raise MessageError(f"the message has a form that does not belong to the query: {table!r:.60}")
         found[number] = form
     if sorted(form.base for form in found.values()) != sorted(query.tables):
-        raise MessageError("the message does not have a form for each table of the query")
+        raise MessageError("the message must have one form per table of the query")
     return found
 
 

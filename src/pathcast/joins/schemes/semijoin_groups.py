@@ -1,4 +1,4 @@
-"""Groups: all semijoins of one form, and what an event at either of its tables means for them.
+"""Groups: all semijoins of one form, and the effect of events at either table on them.
 
 A form R^S (§4 of the select-join paper) is a base table R, a filtering table S, the edge that joins them, and the
 attributes of S that are tested, the *axes*. A semijoin of the form is σ(R) ⋉ σ(S): the R tuples in its base ranges that
@@ -6,19 +6,19 @@ join an S tuple in its filtering ranges. A range on a join column needs no axis:
 the filtering tuple has the same value. A *selection* is a form without filtering table. Within a group, semijoins
 with ranges on the same base attributes form a panel, with an index.
 
-Events at the filtering table are all of one shape, and so are their proofs. Let T be the S tuples of a join value
-that stay whatever the event does, and c the tuple that comes or goes. A semijoin with filtering box I has the base
-tuples of this join value exactly if I holds some S tuple of it. If c comes, it lacks them before and has them after
-iff I holds c and none of T: *expose*. If c goes, it has them before and lacks them after iff I holds c and none of T:
-*withdraw*. An update c → c′ is both, once with T before the event (which holds c), once with T after it (which holds
-c′): who has the tuples before and after is told nothing, and who gains or loses them is told once. For an insertion T
-is S before, for a deletion S after.
+Events at the filtering table all have one shape, and so do their proofs. Let T be the S tuples of a join value that
+the event leaves alone, and c the inserted or deleted tuple. A semijoin with filtering box I has the base tuples of this
+join value exactly if I contains some S tuple of it. If c is inserted, the semijoin lacks them before and has them after
+iff I contains c and none of T: *expose*. If c is deleted, it has them before and lacks them after iff I contains c and
+none of T: *withdraw*. An update c → c′ is both, once with T before the event (which contains c), once with T after it
+(which contains c′): clients that have the tuples before and after receive nothing, and clients that gain or lose them
+receive one message. For an insertion T is S before, for a deletion S after.
 
-On one axis, with c in I, "I holds none of T" is "I holds neither neighbour of c in T"; on several, "none of Sky(T, c)"
-(`skyline_envelope.py`); with no axis every I holds everything.
+On one axis, with c in I, "I contains none of T" means "I contains neither neighbour of c in T"; on several, "none of
+Sky(T, c)" (`skyline_envelope.py`); with no axis every I contains everything.
 
 Invariant: every semijoin is in one panel; a panel is never empty.
-Cost: finding c's neighbours O(log n); the rest is the index's.
+Cost: O(log n) to find c's neighbours, plus the index.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -48,7 +48,7 @@ class Panel:
     view: View | None
 
     def at(self, row: Row) -> Any | None:
-        """A base row as a point of the panel; None when it has a NULL there, which no range holds."""
+        """A base row as a point of the panel; None when it has a NULL there, which no range contains."""
         if len(self.places) == 1:
             value = row[self.places[0]]
             return None if value is None else self.kinds[0].key(value)
@@ -59,7 +59,7 @@ class Panel:
 
 
 class FilterEvent(NamedTuple):
-    """A filtering tuple that comes or goes: its point, and the points next to it that stay."""
+    """An inserted or deleted filtering tuple: its point, and the points next to it that stay."""
 
     join_value: tuple[Any, ...]
     at: Any
@@ -77,7 +77,7 @@ class Group:
         self.base = bags[form.base]
         self._index = index
         self.panels: dict[tuple[str, ...], Panel] = {}
-        # What follows from the panels' axes, for schemes to keep; forgotten when axes come or go.
+        # A cache for schemes of values that depend on the panels' axes; cleared when axes change.
         self.derived: dict[Any, Any] = {}
         self.filter_view: View | None = None
         self._filter_bag = bags[form.filtering] if form.filtering else None
@@ -89,7 +89,7 @@ class Group:
         return sum(len(panel.index) for panel in self.panels.values())
 
     def close(self) -> None:
-        """Let go of the views; nothing may be asked afterwards."""
+        """Release the views; the group must not be used afterwards."""
         self.base.release(self)
         if self._filter_bag is not None:
             self._filter_bag.release(self)
@@ -97,7 +97,7 @@ class Group:
     # Semijoins.
 
     def add(self, id: int, base: Mapping[str, Interval], filtering: Mapping[str, Interval]) -> None:
-        """Take up a subscription's semijoin."""
+        """Add a subscription's semijoin."""
         axes = tuple(sorted(base))
         panel = self.panels.get(axes)
         if panel is None:
@@ -107,14 +107,14 @@ class Group:
         panel.index.add(id, self._ends(panel.kinds, [base[axis] for axis in axes]), ends)
 
     def add_many(self, ids: Ids, base: Mapping[str, Ends], filtering: Mapping[str, Ends]) -> None:
-        """Take up semijoins with ranges on the same columns, as keys."""
+        """Add semijoins with ranges on the same columns, as keys."""
         axes = tuple(sorted(base))
         panel = self.panels.get(axes) or self._panel(axes)
         panel.index.add_many(ids, [base[axis] for axis in axes], [filtering[axis] for axis in self.form.axes])
         self._open(axes, panel)
 
     def remove(self, id: int, base: Mapping[str, Interval]) -> None:
-        """Forget a subscription's semijoin, which has these base ranges."""
+        """Remove a subscription's semijoin, which has these base ranges."""
         axes = tuple(sorted(base))
         self.panels[axes].index.remove(id)
         if not len(self.panels[axes].index):
@@ -167,7 +167,7 @@ class Group:
         return self.filter_view.run(self.base_view.join_value(row))
 
     def affected(self, row: Row) -> list[int]:
-        """The semijoins that have a base row, now that it is there."""
+        """The semijoins that have an existing base row."""
         run = self.joining(row)
         if run is not None and not len(run):
             return []
@@ -191,7 +191,7 @@ class Group:
     # Filter events.
 
     def filter_event(self, row: Row) -> FilterEvent | None:
-        """What a row that is not in the filtering table now would expose; None when nobody can be concerned."""
+        """The event of a row that is not in the filtering table now; None when it cannot concern any semijoin."""
         assert self.filter_view is not None
         at = self.filter_view.key(row)
         if at is None:
@@ -257,7 +257,7 @@ class Group:
         return self.base_view.run(event.join_value).rows
 
     def lets_through(self, ranges: Ranges, row: Row) -> bool:
-        """Whether the filtering table lets a base row through to a semijoin with these filtering ranges."""
+        """Whether a base row passes the filtering table for a semijoin with these filtering ranges."""
         run = self.joining(row)
         if run is None:
             return True

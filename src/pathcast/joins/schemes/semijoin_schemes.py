@@ -1,16 +1,16 @@
-"""Semijoin schemes: each base table of a subscription is kept right by one semijoin (§3, §4 of the select-join paper).
+"""Semijoin schemes: one semijoin per base table keeps a client up to date (§3, §4 of the select-join paper).
 
-What an event means for a group is in `semijoin_groups.py`; a scheme turns it into messages: `ref-sj-*` into messages to
-a whole group with a descriptive skyline (`reformulated_semijoins.py`), `enum-sj` into messages to each subscription
-(`enumerated_semijoins.py`). `rel-sel` is the same with selections only: every tuple in the ranges is sent, and the
-client joins.
+`semijoin_groups.py` computes the effect of an event on a group; a scheme turns it into messages: `ref-sj-*` into
+messages to a whole group with a descriptive skyline (`reformulated_semijoins.py`), `enum-sj` into messages to each
+subscription (`enumerated_semijoins.py`). `rel-sel` is the same with selections only: every tuple in the ranges is sent,
+and the client joins.
 
-Why a client is right: its content of base table R is σ(R) ⋉ σ(S) for some neighbour S. Every row of the join has its R
-tuple in there, since it has an S tuple that satisfies its ranges and joins; and what the contents join to satisfies
-all ranges and all edges, each of which the client checks. So the join of the contents is the join of the tables,
+Why a client is correct: its content of base table R is σ(R) ⋉ σ(S) for some neighbour S. The content includes the R
+tuple of every row of the join, since that row has a joining S tuple that satisfies its ranges. Conversely, the client
+checks all edges, and all contents satisfy their ranges. So the join of the contents is the join of the tables,
 whatever S was chosen for each R, reciprocal or not.
 
-Invariant: between events the content at the client of every semijoin equals the server's (`content`).
+Invariant: between events, the client's content of every semijoin equals the server's (`content`).
 """
 
 from abc import ABC, abstractmethod
@@ -31,14 +31,14 @@ Choice = Mapping[str, Edge | None]
 
 
 class Version(NamedTuple):
-    """A row under its number."""
+    """A row with its number."""
 
     number: int
     row: Row
 
 
 class Change(NamedTuple):
-    """One event: a row comes, goes, or another takes its place. With one number for both, it is a new version."""
+    """One event: a row is inserted, deleted or replaced. With the same number for both, it is a new version."""
 
     table: str
     old: Version | None
@@ -55,7 +55,7 @@ class SemijoinScheme(ABC):
 
     # Whether a row that is updated without a change of its join attributes keeps its number.
     keeps_numbers = True
-    # Whether nothing is filtered by a neighbour, so that there is nothing to decompose.
+    # Whether no table is filtered by a neighbour, so that there is nothing to decompose.
     relaxed = False
 
     def __init__(self, bags: Mapping[str, Bag], index: IndexMaker, *, axes: int | None = None) -> None:
@@ -63,7 +63,7 @@ class SemijoinScheme(ABC):
         self._index = index
         self._most_axes = axes
         self.groups: dict[Form, Group] = {}
-        # A form keeps its number when nobody has it any more: filters name it.
+        # A form keeps its number when its last subscription leaves: filters name it.
         self.numbers: dict[Form, int] = {}
         self._concerned: dict[str, tuple[list[Group], list[Group]]] = {}
 
@@ -82,7 +82,7 @@ class SemijoinScheme(ABC):
         return Form(table, edge, tuple(ranged[: self._most_axes]))
 
     def add(self, id: int, query: Query, choice: Choice) -> dict[int, Form]:
-        """Take up a subscription; its forms by number."""
+        """Add a subscription; return its forms by number."""
         found: dict[int, Form] = {}
         for form in self.forms(query, choice):
             group = self._group(form)
@@ -91,7 +91,7 @@ class SemijoinScheme(ABC):
         return found
 
     def add_many(self, ids: Ids, query: Query, keys: Mapping[Column, Ends], choice: Choice) -> dict[int, Form]:
-        """Take up a batch of subscriptions, with ranges on the columns that their keys name; their forms by number."""
+        """Add a batch of subscriptions, with ranges on the columns that the keys name; their forms by number."""
         found: dict[int, Form] = {}
         for form in self.forms(query, choice):
             group = self._group(form)
@@ -101,7 +101,7 @@ class SemijoinScheme(ABC):
         return found
 
     def remove(self, id: int, query: Query, forms: Iterable[Form]) -> None:
-        """Forget a subscription's semijoins of these forms."""
+        """Remove a subscription's semijoins of these forms."""
         for form in forms:
             group = self.groups[form]
             group.remove(id, query.ranges[form.base])
@@ -109,7 +109,7 @@ class SemijoinScheme(ABC):
                 self.close(form)
 
     def close(self, form: Form) -> None:
-        """Look after a form no more."""
+        """Drop a form and its group."""
         self.groups.pop(form).close()
         self._concerned = {}
 
@@ -122,7 +122,7 @@ class SemijoinScheme(ABC):
         return group
 
     def content(self, query: Query, form: Form) -> list[tuple[int, Row]]:
-        """The rows that a subscription's semijoin has now."""
+        """The current rows of a subscription's semijoin."""
         bag, group = self.bags[form.base], self.groups[form]
         ranges = query.ranges[form.base]
         ends = group.filter_ends(form.ranges(query))
@@ -138,7 +138,7 @@ class SemijoinScheme(ABC):
     # Events.
 
     def before(self, change: Change) -> None:
-        """Look at an event before the tables change: what does the new row expose?"""
+        """Process an event before the tables change: find the tuples that the new row exposes."""
         self.begin()
         if change.new is None:
             return
@@ -148,7 +148,7 @@ class SemijoinScheme(ABC):
                 self.expose(group, event)
 
     def after(self, change: Change) -> list[Message]:
-        """Look at it again after they changed: what does the old row withdraw, and who has the row itself?"""
+        """Process it after the change: find the tuples that the old row withdraws, and who has the row itself."""
         filtered, based = self._at(change.table)
         if change.old is not None:
             for group in filtered:
@@ -181,23 +181,23 @@ class SemijoinScheme(ABC):
 
     @abstractmethod
     def begin(self) -> None:
-        """An event begins."""
+        """Begin an event."""
 
     @abstractmethod
     def expose(self, group: Group, event: FilterEvent) -> None:
-        """A filtering tuple comes."""
+        """A filtering tuple was inserted."""
 
     @abstractmethod
     def withdraw(self, group: Group, event: FilterEvent) -> None:
-        """A filtering tuple goes."""
+        """A filtering tuple was deleted."""
 
     @abstractmethod
     def arrive(self, group: Group, new: Version) -> None:
-        """A base tuple comes."""
+        """A base tuple was inserted."""
 
     @abstractmethod
     def depart(self, group: Group, old: Version) -> None:
-        """A base tuple goes."""
+        """A base tuple was deleted."""
 
     @abstractmethod
     def replace(self, group: Group, old: Version, new: Version) -> None:

@@ -1,10 +1,11 @@
-"""Skyline envelopes: of a set of points, those with no other of the set between them and a given one.
+"""Skyline envelopes: the points of a set with no other point of the set between them and a given point.
 
 Definition 2 of the select-join paper (appendix C): y is in Sky(J, z) when no other point of J lies in the smallest box
-that holds both z and y. If a box holds z and any point of J, it holds one of Sky(J, z): take a point of J in it and go
-on to any point between, as long as there is one; what lies between stays in the box.
+that contains both z and y. If a box contains z and any point of J, it contains one of Sky(J, z): take a point of J in
+the box and move to any point of J between it and z, as long as there is one; such points stay in the box.
 
-So "my box holds z and none of J" is "my box holds z and none of Sky(J, z)", and a message need carry only those.
+So "the box contains z and none of J" means "the box contains z and none of Sky(J, z)", and a message need carry only
+Sky(J, z).
 
 A point between z and y is on the same side of z on every axis, and as near on each. So the points are taken orthant by
 orthant (one that has z's key on an axis is in both), with keys turned such that nearer is less; in each the least by

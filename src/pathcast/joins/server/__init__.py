@@ -1,4 +1,4 @@
-"""The server with its tables, and the clients that it keeps up to date."""
+"""The server with its tables, and the clients of its subscriptions."""
 
 import lazy_loader
 

@@ -1,12 +1,12 @@
-"""Beginnings: what new subscribers have to begin with, part by part.
+"""Initial contents of new subscribers, part by part.
 
 A subscriber's content of a table is a semijoin along one edge, and a part has all rows of a join value of an edge
-(`join_value_parts.py`); so what the parts say one by one is together the content. It is told in the words of initial
-content: a message to one subscription that lists rows (`content_messages.py`). A client takes these in any order, then
-the messages of all changes after the states.
+(`join_value_parts.py`); so the contents of all parts together are the subscriber's content. Each part yields a message
+to one subscription that lists rows (`content_messages.py`). A client reads these messages in any order, then the
+messages of all changes after the states.
 
 Invariant: the lists of all parts together are the contents of the server with these tables.
-Cost: an index look-up a row and form, and what is listed.
+Cost: one index look-up per row and form, plus the listed rows.
 """
 
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ from ..schemes.content_messages import Listing
 
 
 class InitialContents:
-    """Says what the subscriptions of a description have in parts of the tables."""
+    """Computes the initial contents of a description's subscriptions in parts of the tables."""
 
     def __init__(self, standing: StandingJoins) -> None:
         self._parts = Parts(standing)

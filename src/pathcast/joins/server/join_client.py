@@ -1,12 +1,12 @@
-"""Clients: what a subscriber keeps, and the rows of its query from that.
+"""Clients: the contents that a subscriber keeps, and the query rows that follow from them.
 
-A client reads every message that its filters match and no other; so it does not matter whether a network, a test or a
-careless loop hands it messages. It keeps the content of one semijoin (or selection) a table, or, where join results are
-sent, the results. `rows()` joins the contents along the query's edges.
+A client reads only the messages that its filters match; so a network, a test or a plain loop may pass it any messages.
+It keeps the content of one semijoin (or selection) per table, or, where join results are sent, the results. `rows()`
+joins the contents along the query's edges.
 
 Invariant: after the messages of an event, in order, `rows()` is the query's answer on the server's tables. Receiving an
 arrival twice changes nothing: rows have numbers.
-Cost: a message takes what it lists; `rows()` a hash join, remembered until the next message that changes something.
+Cost: a message takes time proportional to its rows; `rows()` is a hash join, cached until a message changes something.
 """
 
 from collections.abc import Iterator, Mapping
@@ -68,9 +68,9 @@ class Client:
         self.receive(subscription.initial)
 
     def receive(self, message: Message) -> bool:
-        """Take up a message if it is for this client; whether it was.
+        """Apply a message if it is for this client; return whether it was.
 
-        `MessageError` when it is for this client and makes no sense; nothing has changed then.
+        `MessageError` when it is for this client and malformed; the client is then unchanged.
         """
         if not any(one.matches(message) for one in self.filters):
             return False
@@ -136,7 +136,7 @@ class Client:
     def _check_list(self, name: str, listed: Value) -> None:
         mark, table = name[:1], name[1:]
         if mark not in {COME, CHANGE, GO} or table not in self._tables or not isinstance(listed, Points):
-            raise MessageError(f"the message lists '{name}', which the query does not have")
+            raise MessageError(f"the message lists rows under '{name}', which does not belong to the query")
         columns = self._schema.columns[table]
         fits = {
             COME: listed.axes == (ROW, *columns),
@@ -144,7 +144,7 @@ class Client:
             GO: listed.axes == (ROW,),
         }
         if listed.pairs or not fits[mark]:
-            raise MessageError(f"the message lists '{name}' with columns that do not fit")
+            raise MessageError(f"the message lists rows under '{name}' with unexpected columns")
         for row in listed.rows:
             _number(row[0])
 
@@ -176,7 +176,7 @@ class Client:
 
 
 def _join(schema: Schema, query: Query, contents: Mapping[str, Mapping[int, Row]]) -> list[dict[str, Row]]:
-    """All combinations of one row a table that agree along all edges: a hash join a table."""
+    """All combinations of one row per table that agree along all edges: one hash join per table."""
     first, *waiting = query.tables
     found = [{first: row} for row in contents[first].values()]
     reached = {first}
@@ -203,7 +203,7 @@ def _places(schema: Schema, edge: Edge, table: str) -> list[int]:
 
 
 class _Results:
-    """The join results of a client to which they are sent."""
+    """The join results of a client that receives results instead of rows."""
 
     def __init__(self, schema: Schema, query: Query) -> None:
         self._tables = sorted(query.tables)
@@ -222,10 +222,10 @@ class _Results:
     def check_list(self, name: str, listed: Value) -> None:
         known = name == RESULTS or name.removeprefix(GO) in self._tables
         if not known or not isinstance(listed, Points) or listed.pairs:
-            raise MessageError(f"the message lists '{name}', which the query does not have")
+            raise MessageError(f"the message lists rows under '{name}', which does not belong to the query")
         wanted = {*self._numbers, *self._output} if name == RESULTS else {ROW}
         if not wanted <= set(listed.axes) or len(set(listed.axes)) < len(listed.axes):
-            raise MessageError(f"the message lists '{name}' with columns that do not fit")
+            raise MessageError(f"the message lists rows under '{name}' with unexpected columns")
         places = [listed.axes.index(one) for one in (self._numbers if name == RESULTS else [ROW])]
         for row in listed.rows:
             for place in places:
@@ -249,13 +249,13 @@ class _Results:
 
 def _number(value: Value) -> int:
     if type(value) is not int:
-        raise MessageError(f"the message has {value!r:.60} for the number of a row or a form")
+        raise MessageError(f"the number of a row or form in the message must be an int, got {value!r:.60}")
     return value
 
 
 def _scalar(value: Value) -> Scalar:
     if isinstance(value, Points):
-        raise MessageError("the message has points for the value of a column")
+        raise MessageError("the message has a list of points where a column value is expected")
     return value
 
 

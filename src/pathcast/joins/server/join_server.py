@@ -1,16 +1,17 @@
-"""The server: tables, standing queries over them, and for each change the messages that keep all clients right.
+"""The server: tables, standing queries over them, and for each change the messages that keep all clients up to date.
 
     server = JoinServer(schema, scheme="ref-sj-clu+")
     subscription = server.subscribe("select * from Stocks natural join Reviews where per > 45")
     for message in server.insert("Stocks", {"symbol": "GOOG", "per": 52.1, "name": "Alphabet"}): …
 
-A change is checked first, then shown to the scheme, then made, then shown again: what a new row exposes depends on the
-tables before it, what an old row withdraws on the tables after it (`semijoin_groups.py` proves it).
+A change is checked, then passed to the scheme, then applied, then passed to the scheme again: the tuples that a new row
+exposes depend on the tables before the change, those that an old row withdraws on the tables after it
+(`semijoin_groups.py` has the proof).
 
-Invariant: a call that raises has changed nothing. Messages are to be delivered in order; who gets one is decided by the
-registered filters alone.
-Cost: a change takes a few look-ups a group that has its table, and what the index and the scheme take.
-Not safe for several threads at once.
+Invariant: a call that raises changes nothing. Messages must be delivered in order; the registered filters alone decide
+who receives a message.
+Cost: a change takes a few look-ups per group with its table, plus the cost of index and scheme.
+Not thread-safe.
 """
 
 from collections import Counter
@@ -47,7 +48,7 @@ _INDEXES: dict[str, IndexMaker] = {"stabbing": stabbing_index, "scan": ScanIndex
 
 
 class Step(NamedTuple):
-    """A change of a table as it is kept, checked: the row that goes and the row that comes."""
+    """A checked change of a stored table: the old row and the new row."""
 
     table: str
     old: Row | None
@@ -58,11 +59,11 @@ class JoinServer:
     """Tables and the subscriptions to joins of them.
 
     scheme: one of Table 1 of the paper (`schemes.SCHEMES`). index: how exposed subscriptions are found
-    ("stabbing", or "scan" by looking at all). axes: how many filtering attributes a semijoin tests; None for all
-    (skyline envelopes), 1 for the first alone, which sends some tuples more and keeps messages small (appendix C).
-    filtered_by: for a table the neighbours that shall filter it, the best first, where a query has them; without it
-    costs decide. regroup_every: after so many changes decompositions are looked at again, if set, with costs
-    regroup_by "model" or "simulation".
+    ("stabbing", or "scan" of all subscriptions). axes: how many filtering attributes a semijoin tests; None for all
+    (skyline envelopes), 1 for the first only, which sends some more tuples and keeps messages small (appendix C).
+    filtered_by: for each table, the neighbours that should filter it, the preferred one first, where a query has them;
+    by default, costs decide. regroup_every: the number of changes after which decompositions are reconsidered, if set;
+    regroup_by: the cost estimate, "model" or "simulation".
 
     >>> server = pathcast.joins.JoinServer(pathcast.joins.Schema({"Stocks": "symbol string, per float"}))
     >>> subscription = server.subscribe("select * from Stocks where per > 45")
@@ -83,13 +84,13 @@ class JoinServer:
         regroup_by: str = "model",
     ) -> None:
         if index not in _INDEXES:
-            raise QueryError(f"there is no index '{index}'; there are {', '.join(_INDEXES)}")
+            raise QueryError(f"unknown index '{index}'; the indexes are {', '.join(_INDEXES)}")
         if not isinstance(schema, Schema):
-            raise QueryError(f"a server has a schema, Schema(…), not {schema!r}")
+            raise QueryError(f"schema must be Schema(…), got {schema!r}")
         numbers: list[object] = [axes, regroup_every]
         for number in numbers:
             if number is not None and (not isinstance(number, int) or isinstance(number, bool) or number < 1):
-                raise QueryError("axes and regroup_every are whole numbers from 1 up, or None")
+                raise QueryError(f"axes and regroup_every must be ints of at least 1, or None, got {number!r}")
         _check_estimate(regroup_by)
         self.schema = schema
         self.scheme = scheme
@@ -109,13 +110,13 @@ class JoinServer:
     # Subscriptions.
 
     def subscribe(self, query: str | Selection, subscriber: Any = None, *, id: int | None = None) -> Subscription:
-        """Take up a standing query, in SQL or made by `select`; with an id that no other has, if it must have one."""
+        """Register a standing query, in SQL or made by `select`; `id`: an unused id, by default the next one."""
         if isinstance(query, str):
             declared, draft = read_sql(query, self.schema)
         elif isinstance(query, Selection):
             declared, draft = query.resolve(self.schema)
         else:
-            raise QueryError(f"a subscription is SQL or made by select(…), not {type(query).__name__}")
+            raise QueryError(f"a subscription must be SQL or select(…), got {type(query).__name__}")
         id = self._new_id(id)
         draft.settle()
         resolved = self.schema.inside.query(declared) if self.schema.inside else declared
@@ -126,15 +127,14 @@ class JoinServer:
         return subscription
 
     def _new_id(self, wanted: object, count: int = 1) -> int:
-        """The first of some new ids: the wanted one, or the next."""
+        """The first of `count` new ids: the wanted one, or the next."""
         if wanted is None:
             return self._next_subscription
-        if (
-            not isinstance(wanted, int)
-            or wanted < 1
-            or any(id in self.subscriptions for id in range(wanted, wanted + count))
-        ):
-            raise QueryError(f"there is a subscription {wanted} already, or there can't be one")
+        if not isinstance(wanted, int) or wanted < 1:
+            raise QueryError(f"subscription id must be an int of at least 1, got {wanted!r}")
+        taken = next((id for id in range(wanted, wanted + count) if id in self.subscriptions), None)
+        if taken is not None:
+            raise QueryError(f"subscription id {taken} is already in use")
         return wanted
 
     def _registered(self, id: int, subscriber: Any, query: Query) -> Subscription:
@@ -150,7 +150,7 @@ class JoinServer:
     def _described(
         self, id: int, subscriber: Any, query: Query, forms: Mapping[int, Form], signature: int | None, choice: Any
     ) -> Subscription:
-        """A subscription that the scheme knows, as an object; its initial content is to be asked for."""
+        """A subscription that the scheme knows, as an object; its initial content is computed on access."""
         scheme = self._scheme
         if isinstance(scheme, ResultScheme):
             initial = partial(scheme.initial, id, query)
@@ -163,11 +163,11 @@ class JoinServer:
     def subscribe_many(
         self, query: Selection, ranges: Mapping[str, tuple[Any, Any]], *, first: int | None = None
     ) -> range:
-        """Take up many subscriptions to the same tables, which differ in their ranges on numbers; their ids.
+        """Register many subscriptions to the same tables that differ in their ranges on numbers; return their ids.
 
-        ranges: for each column, as in `select`, the low ends of all and the high ends of all (both included). Nothing
-        is kept of a subscription but its numbers: `server.subscriptions[id]` makes the object, with the content as it
-        is then. first: the first one's id, if it must have one.
+        ranges: for each column, as in `select`, the low ends of all and the high ends of all (both included). Only the
+        numbers of a subscription are stored: `server.subscriptions[id]` makes the object, with its content at the time
+        of the call. first: the id of the first subscription, by default the next one.
         """
         batch, keys, draft = read_batch(self.schema, self._next_subscription, query, ranges)
         batch.first = self._new_id(first, batch.count)
@@ -191,7 +191,7 @@ class JoinServer:
         return self._described(id, None, batch.query_of(id), batch.forms, batch.signature, batch.choice)
 
     def unsubscribe(self, subscription: Subscription | int) -> None:
-        """Forget a subscription; `QueryError` when it is not there."""
+        """Remove a subscription; `QueryError` when it does not exist."""
         id = subscription.id if isinstance(subscription, Subscription) else subscription
         known = self.subscriptions.get(id)
         if known is None:
@@ -205,28 +205,28 @@ class JoinServer:
             self._scheme.remove(id, known.query, known.forms.values())
 
     def contents(self, subscription: Subscription) -> dict[str, dict[int, Row]]:
-        """What a client of this subscription keeps now, by base table. Only semijoin schemes have it."""
+        """The rows that a client of this subscription keeps now, by base table; only for semijoin schemes."""
         if isinstance(self._scheme, ResultScheme):
-            raise QueryError(f"'{self.scheme}' sends join results: a client keeps no tables")
+            raise QueryError(f"scheme '{self.scheme}' sends join results, not tables; use a semijoin scheme")
         forms = subscription.forms.values()
         return {form.base: dict(self._scheme.content(subscription.query, form)) for form in forms}
 
     # Changes.
 
     def insert(self, table: str, row: Mapping[str, Any]) -> list[Message]:
-        """A row comes: the messages that tell."""
+        """Insert a row; return the messages to deliver."""
         return self.apply([("insert", table, row)])
 
     def delete(self, table: str, row: Mapping[str, Any]) -> list[Message]:
-        """One row that equals this one goes."""
+        """Delete one row that equals this one; return the messages to deliver."""
         return self.apply([("delete", table, row)])
 
     def update(self, table: str, row: Mapping[str, Any], values: Mapping[str, Any]) -> list[Message]:
-        """One row that equals `row` takes other values in some columns: one event."""
+        """Give one row that equals `row` new values in some columns, as one event; return the messages to deliver."""
         return self.apply([("update", table, row, values)])
 
     def apply(self, changes: Iterable[tuple[Any, ...]]) -> list[Message]:
-        """Make changes one after the other, or none if one of them can't be made.
+        """Apply changes in order, or none of them if one is invalid.
 
         A change is `("insert", table, row)`, `("delete", table, row)` or `("update", table, row, values)`.
         """
@@ -244,7 +244,7 @@ class JoinServer:
         return messages
 
     def _checked(self, draft: Draft, changes: Iterable[tuple[Any, ...]]) -> list[Step]:
-        """The changes as rows, each found possible after those before it."""
+        """The changes as rows; each is checked against the tables after the changes before it."""
         steps: list[Step] = []
         extra: Counter[tuple[str, Row]] = Counter()
         for index, change in enumerate(changes):
@@ -256,17 +256,17 @@ class JoinServer:
         return steps
 
     def _possible(self, step: Step, extra: Counter[tuple[str, Row]]) -> Step:
-        """A step whose old row is there, given how often rows have come and gone in the steps before it."""
+        """A step whose old row exists, given how often the steps before it inserted and deleted rows."""
         if step.old is not None:
             if self._count(step.table, step.old) + extra[step.table, step.old] < 1:
-                raise ChangeError(f"'{step.table}' has no row {step.old!r:.200}")
+                raise ChangeError(f"table '{step.table}' has no row {step.old!r:.200}")
             extra[step.table, step.old] -= 1
         if step.new is not None:
             extra[step.table, step.new] += 1
         return step
 
     def _split(self, table: str) -> Split | None:
-        """How a table's payload is kept apart, if it is."""
+        """How a table's payload is stored separately, if it is."""
         return self.schema.inside.splits.get(table) if self.schema.inside else None
 
     def _count(self, table: str, row: Row) -> int:
@@ -274,9 +274,9 @@ class JoinServer:
         return self.bags[table].count(split.rows(row)[0] if split else row)
 
     def _kept(self, step: Step) -> list[Step]:
-        """A change of a declared table as changes of the tables that it is kept in.
+        """A change of a declared table as changes of the tables that store it.
 
-        A payload comes before the first row that refers to it, and goes after the last.
+        A payload is inserted before the first row that refers to it, and deleted after the last.
         """
         split = self._split(step.table)
         if split is None:
@@ -297,17 +297,17 @@ class JoinServer:
         return len(view.run((key,)))
 
     def make(self, step: Step, number: int) -> list[Message]:
-        """Make a change that was checked, of a table as it is kept; a row that comes and needs a number gets this one.
+        """Apply a checked change of a stored table; a new row that needs a number gets `number`.
 
-        For whoever keeps tables in parts (`join_value_parts.py`).
+        For callers that keep tables in parts (`join_value_parts.py`).
         """
         self._next_row = number
         return self._make(step)
 
     def keep_groups(self, wanted: Callable[[Form], bool]) -> None:
-        """Keep only semijoins of some forms, and no statistics: this server looks after a part of a join."""
+        """Keep only semijoins of some forms, and no statistics: this server handles a part of a join."""
         if not isinstance(self._scheme, SemijoinScheme):
-            raise QueryError(f"'{self.scheme}' has no semijoins")
+            raise QueryError(f"scheme '{self.scheme}' has no semijoins")
         for bag in self.bags.values():
             bag.release(self.statistics)
         for form in [form for form in self._scheme.groups if not wanted(form)]:
@@ -338,7 +338,7 @@ class JoinServer:
         return self._scheme.after(change)
 
     def _number(self, step: Step, old: Version | None) -> int:
-        """The number of a row that comes: that of the one it replaces, if it is a new version of it."""
+        """The number of a new row: that of the row it replaces, if it is a new version of it."""
         if old is not None and step.new is not None and self._scheme.keeps_numbers:
             bag = self.bags[step.table]
             changed = changed_columns(bag, old.row, step.new)
@@ -350,16 +350,16 @@ class JoinServer:
     # Decomposition.
 
     def drift(self, *, by: str = "model") -> float:
-        """How much the decompositions in use cost by today's statistics, as a multiple of the best ones."""
+        """The cost of the decompositions in use by current statistics, as a multiple of the best ones."""
         _check_estimate(by)
         scheme = self._decomposed_scheme()
         return 1.0 if scheme is None else self._decompositions.drift(self._decompositions.costs(by, scheme))
 
     def regroup(self, *, by: str = "model", force: bool = False, beyond: float = 1.1) -> Regrouping:
-        """Choose decompositions anew if the present ones cost more than `beyond` times the best; tell whom it concerns.
+        """Choose new decompositions if the present ones cost more than `beyond` times the best; return who moved.
 
-        by: "model", the parametric cost model, or "simulation", which replays recent rows. The filters of those who
-        move change: register them anew.
+        by: "model", the parametric cost model, or "simulation", which replays recent rows. The filters of subscriptions
+        that move change: register them again.
         """
         _check_estimate(by)
         scheme = self._decomposed_scheme()
@@ -379,17 +379,17 @@ class JoinServer:
 
 def _check_estimate(by: str) -> None:
     if by not in ESTIMATES:
-        raise QueryError(f"costs come from {' or '.join(map(repr, ESTIMATES))}, not from '{by}'")
+        raise QueryError(f"the cost estimate must be {' or '.join(map(repr, ESTIMATES))}, got {by!r}")
 
 
 def _step(draft: Draft, change: Any) -> Step:
     if not isinstance(change, tuple) or len(change) < 3:
-        raise ChangeError(f"a change is ('insert', table, row) or the like, not {change!r:.80}")
+        raise ChangeError(f"a change must be a tuple such as ('insert', table, row), got {change!r:.80}")
     verb, table, row, *more = change
     if not isinstance(table, str):
-        raise ChangeError(f"a table has a name, not {table!r:.80}")
+        raise ChangeError(f"the table of a change must be a string, got {table!r:.80}")
     if not isinstance(row, Mapping) or not all(isinstance(one, Mapping) for one in more):
-        raise ChangeError("a row is a mapping of columns to values")
+        raise ChangeError("a row must be a mapping of columns to values")
     if verb == "insert" and not more:
         return Step(table, None, draft.row(table, row))
     if verb == "delete" and not more:
@@ -397,6 +397,7 @@ def _step(draft: Draft, change: Any) -> Step:
     if verb == "update" and len(more) == 1:
         old = draft.row(table, row)
         return Step(table, old, draft.row(table, {**row, **more[0]}))
-    known = {"insert": "an insert with them", "delete": "a delete with them", "update": "an update without them"}
+    known = {"insert": "an insert with new values", "delete": "a delete with new values"}
+    known["update"] = "an update without new values"
     wrong = known.get(verb) if isinstance(verb, str) else None
-    raise ChangeError(f"a change is an insert, a delete or an update with new values, not {wrong or repr(verb)}")
+    raise ChangeError(f"expected an insert, a delete or an update with new values, got {wrong or repr(verb)}")

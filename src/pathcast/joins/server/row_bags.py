@@ -1,11 +1,11 @@
-"""Bags: the rows of a table, with equal rows apart, and sorted views of them.
+"""Bags: the rows of a table, duplicates included, and sorted views of them.
 
-Every row has a number of its own for as long as it lives, so that messages can name it and clients can drop the right
-one of two equal rows. A view (`sorted_runs.py`) is kept for each pair of join columns and selection attributes that
-somebody asks about, and shared.
+Every row has its own number as long as it exists, so that messages can name it and clients can drop the right one of
+two equal rows. A view (`sorted_runs.py`) exists for each pair of join columns and selection attributes in use, and its
+users share it.
 
-Invariant: every view holds exactly the rows of the bag (but those with a NULL on its axes).
-Cost: a change takes a dict operation, and one insertion a view.
+Invariant: every view holds exactly the rows of the bag (except those with a NULL on its axes).
+Cost: a change takes one dict operation, and one insertion per view.
 """
 
 from collections.abc import Iterator, Sequence
@@ -32,7 +32,7 @@ class Bag:
         return iter(self.rows.items())
 
     def number_of(self, row: Row) -> int | None:
-        """The number of a row that equals this one, the youngest; None when there is none."""
+        """The number of the newest row that equals this one; None when there is none."""
         found = self._numbers.get(row)
         return found[-1] if found else None
 
@@ -48,7 +48,7 @@ class Bag:
     def delete(self, number: int) -> Row:
         row = self.rows.pop(number)
         numbers = self._numbers[row]
-        if numbers[-1] == number:  # the youngest, as `number_of` gives it
+        if numbers[-1] == number:  # the newest, as `number_of` returns it
             numbers.pop()
         else:
             numbers.remove(number)
@@ -59,12 +59,12 @@ class Bag:
         return row
 
     def take(self, number: int, row: Row) -> None:
-        """Take up a row, but in views: whoever calls sees to these (`View.put`)."""
+        """Add a row, but not to views: the caller updates them (`View.put`)."""
         self.rows[number] = row
         self._numbers.setdefault(row, []).append(number)
 
     def give(self, row: Row) -> int | None:
-        """Forget the youngest row that equals this one, but in views; its number, None when there is none."""
+        """Remove the newest row that equals this one, but not from views; its number, None when there is none."""
         numbers = self._numbers.get(row)
         if not numbers:
             return None
@@ -75,14 +75,14 @@ class Bag:
         return number
 
     def clear(self) -> None:
-        """Forget all rows."""
+        """Remove all rows."""
         self.rows.clear()
         self._numbers.clear()
         for view, _ in self._views.values():
             view.runs.clear()
 
     def places(self, columns: Sequence[str]) -> list[int]:
-        """Where columns stand in a row."""
+        """The positions of columns in a row."""
         return [self.columns.index(column) for column in columns]
 
     def view(self, join: Sequence[str], axes: Sequence[str], user: object) -> View:
@@ -91,7 +91,7 @@ class Bag:
         known = self._views.get(name)
         if known is None:
             kinds = [self.schema.kind(self.table, axis) for axis in axes]
-            assert None not in kinds, "an axis has a kind: a subscription's constants settle it"
+            assert None not in kinds, "a subscription's constants have settled the kind of an axis"
             view = View(self.places(join), self.places(axes), [kind for kind in kinds if kind is not None])
             for number, row in self.rows.items():
                 view.insert(number, row)
@@ -100,11 +100,11 @@ class Bag:
         return known[0]
 
     def views(self) -> dict[tuple[tuple[str, ...], tuple[str, ...]], View]:
-        """The views that somebody uses, by join columns and axes."""
+        """The views in use, by join columns and axes."""
         return {name: view for name, (view, _) in self._views.items()}
 
     def release(self, user: object) -> None:
-        """Let go of all views that somebody used."""
+        """Release a user's views."""
         for name, (_, users) in list(self._views.items()):
             users[:] = [one for one in users if one is not user]
             if not users:

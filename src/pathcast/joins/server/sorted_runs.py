@@ -4,12 +4,12 @@
     run    keys  array of int64, sorted; or a list, where keys are strings or points of several axes
            rows  array of int64: the row of each key
 
-The paper's B-trees on (B, A) are these: a hash on the join value, then a sorted array. A NULL on an axis satisfies no
-range on it, so such a row is not in the view.
+Views correspond to the paper's B-trees on (B, A): a hash on the join value, then a sorted array. A NULL on an axis
+satisfies no range on it, so a view omits rows with one.
 
-Invariant: keys ascend; equal keys stand in no particular order.
-Cost: finding neighbours takes O(log n); inserting moves at most n numbers of 8 bytes by one memmove, and so
-does deleting, which looks through those of one key.
+Invariant: keys ascend; equal keys are in no particular order.
+Cost: finding neighbours takes O(log n); inserting moves at most n numbers of 8 bytes by one memmove, and so does
+deleting, which also scans the rows of one key.
 """
 
 from array import array
@@ -24,7 +24,7 @@ from pathcast.messages import Scalar
 from ..query.column_kinds import Kind, TextKey
 
 JoinValue = tuple[Scalar, ...]
-# Among more rows of one key than this, one is found by a pass over memory.
+# Among more rows of one key than this, a row is found by a scan of memory.
 _FEW = 32
 
 
@@ -86,7 +86,7 @@ class View:
         return tuple([row[at] for at in self.join])
 
     def key(self, row: Sequence[Scalar]) -> Any | None:
-        """The row's key: a key for one axis, else a tuple of them; None when an axis is NULL."""
+        """The row's key: a single key for one axis, otherwise a tuple; None when an axis is NULL."""
         if self._axis is not None:
             value = row[self._axis]
             return None if value is None else self.kinds[0].key(value)
@@ -110,7 +110,7 @@ class View:
         run.insert(key, row_id)
 
     def put(self, value: JoinValue, keys: Any, rows: "array[int]") -> None:
-        """Have these rows under a join value, and no others; keys ascend."""
+        """Set the rows of a join value; keys must ascend."""
         if not rows:
             self.runs.pop(value, None)
             return

@@ -1,13 +1,13 @@
 """Regrouping: subscriptions move to other decompositions, and their clients with them (§4 of the select-join paper).
 
-A client's content of a base table is its semijoin with one neighbour; with another neighbour it is a different one. The
-message to a subscription that moves has its new forms, and the difference of the contents.
+A client's content of a base table is its semijoin with one neighbour, and differs from the semijoin with another. The
+message to a subscription that moves has its new forms and the difference of the contents.
 
-Costs are the model's or a simulation's (`join_decomposition.py`). Whichever they are, nobody moves unless the
-decompositions in use cost clearly more than the best: moving has a price of its own, and estimates are noisy.
+Costs are those of the model or of a simulation (`join_decomposition.py`). In both cases, subscriptions move only if the
+decompositions in use cost clearly more than the best: moving has its own cost, and estimates are noisy.
 
 Invariant: costs are fixed from one regrouping to the next, so that equal queries share groups.
-Cost: O(subscriptions × tables) to compare; for each that moves, its contents twice.
+Cost: O(subscriptions × tables) to compare; for each subscription that moves, its contents twice.
 """
 
 from collections.abc import Iterable, Mapping
@@ -30,7 +30,7 @@ ESTIMATES = ("model", "simulation")
 
 @dataclass(frozen=True)
 class Regrouping:
-    """Who moved, and the messages that tell."""
+    """The subscriptions that moved, and the messages to deliver."""
 
     subscriptions: list[Subscription]
     messages: list[Message]
@@ -58,7 +58,7 @@ class Decompositions:
         return choose(query, costs, self._preferred)
 
     def costs(self, by: str, scheme: SemijoinScheme) -> dict[Option, float]:
-        """The cost of every option by today's statistics."""
+        """The cost of every option by current statistics."""
         if by == "model":
             return self._statistics.costs()
         ids = [one.id for one in self._subscriptions.single if one.choice]
@@ -68,7 +68,7 @@ class Decompositions:
         return simulated(self._statistics, queries, scheme, self._index)
 
     def drift(self, costs: Mapping[Option, float]) -> float:
-        """How much the decompositions in use cost, as a multiple of the best ones."""
+        """The cost of the decompositions in use, as a multiple of the best ones."""
         used = best = 0.0
         for query, choice, count in self._in_use():
             used += count * total([choice], costs)
@@ -87,7 +87,7 @@ class Decompositions:
                 yield batch.query, batch.choice, len(batch)
 
     def regroup(self, scheme: SemijoinScheme, by: str, *, force: bool, beyond: float) -> Regrouping:
-        """Give everybody the best decomposition, if it is worth it or must be."""
+        """Give every subscription the best decomposition, if the gain is large enough or forced."""
         costs = self.costs(by, scheme)
         regrouping = Regrouping([], [])
         if not force and self.drift(costs) <= beyond:
@@ -113,7 +113,7 @@ class Decompositions:
 
 
 def move(scheme: SemijoinScheme, subscription: Subscription, choice: Choice) -> Message:
-    """Give a subscription another decomposition; the message for its client."""
+    """Give a subscription another decomposition; return the message for its client."""
     id, query = subscription.id, subscription.query
     before = {form.base: dict(scheme.content(query, form)) for form in subscription.forms.values()}
     scheme.remove(id, query, subscription.forms.values())

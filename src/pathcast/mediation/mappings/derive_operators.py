@@ -1,20 +1,20 @@
 """Deriving operators from a correspondence, by the six rules in two phases (§2.3.2).
 
-A *correspondence* says which local node is which global one: paths to paths, one to one, elements and attributes
-(`course/@code`) alike. First all exchanges are found, from the root downwards, and the local tree is exchanged. Then
-every other node is compared with its parent, as both stand there now:
+A *correspondence* maps local nodes to global ones: paths to paths, one to one, for elements and attributes
+(`course/@code`). First all exchanges are found, from the root downwards, and applied to the local tree. Then every
+other node is compared with its parent in the exchanged tree:
 
     the global node lies …                                          rule
     below the parent's own                                          it stays
-    further below, and nothing local is what lies between           Insert (one for each parent and path)
+    further below, and no local node corresponds to those between   Insert (one for each parent and path)
     below that of a sibling                                         Downgrade
     beside the parent's                                             Upgrade
-    below that of the grandparent, and the parent is nothing        Upgrade (ours: a group only the local schema has)
+    below that of the grandparent, and the parent has no image      Upgrade (ours: a group only the local schema has)
 
-Names that differ are renamed; attributes that are elements there become elements.
+Nodes whose names differ are renamed; attributes that are elements in the global schema become elements.
 
-Invariant: what no rule explains is left as it is, and is in `unexplained`, with the reason. Nothing is guessed.
-Cost: linear in both trees and in what is inserted.
+Invariant: a node that no rule explains stays unchanged, and is in `unexplained` with the reason. Nothing is guessed.
+Cost: linear in both trees and in the inserted paths.
 """
 
 from collections.abc import Mapping, Sequence
@@ -29,14 +29,14 @@ from .operator_plan import Plan
 
 @dataclass(slots=True)
 class Derivation:
-    """Operators in the order of the local tree, and why some nodes have none that brings them to their place."""
+    """Operators in the order of the local tree, and the reasons why some nodes have none."""
 
     operators: list[Operator] = field(default_factory=list)
     unexplained: dict[str, str] = field(default_factory=dict)
 
 
 def derive(local: SchemaTree, glob: SchemaTree, correspondence: Mapping[str, str]) -> Derivation:
-    """The operators that bring documents of the local schema into the global one."""
+    """The operators that transform documents of the local schema into the global one."""
     check_correspondence(local, glob, correspondence)
     return _Deriving(local, correspondence).run()
 
@@ -48,9 +48,10 @@ def check_correspondence(local: SchemaTree, glob: SchemaTree, correspondence: Ma
         _check_node(local, here, "local")
         _check_node(glob, there, "global")
         if there in taken:
-            raise MappingError(f"'{here}' and '{taken[there]}' can't both be '{there}': a correspondence is one to one")
+            raise MappingError(f"'{here}' and '{taken[there]}' cannot both correspond to '{there}'; give one of them")
         if not is_attribute(here) and is_attribute(there):
-            raise MappingError(f"'{here}' can't be '{there}': no operator makes an attribute of an element")
+            reason = "no operator turns an element into an attribute"
+            raise MappingError(f"'{here}' cannot correspond to '{there}': {reason}")
         taken[there] = here
 
 
@@ -94,7 +95,7 @@ class _Deriving:
         parents = {path: parent_of(path) for path in self.local.paths}
         for path in self.local.paths:
             above = parents[path]
-            # A node that was exchanged has its old child above it: there is nothing to compare it with.
+            # An exchanged node has its old child as its parent: there is nothing to compare.
             if not above or above in exchanged or path not in self.of or above not in self.of:
                 continue
             if parent_of(self.of[above]) != self.of[path]:
@@ -124,7 +125,7 @@ class _Deriving:
                 continue
             name = name_of(there)
             if owner is None or parent_of(there) != owner:
-                reason = f"'{there}' does not belong to what '{path}' is, {_named(owner)}"
+                reason = f"'{there}' does not belong to the counterpart of '{path}' ({_named(owner)})"
                 self.found.unexplained[f"{path}/@{attribute}"] = reason
             elif not is_attribute(there):
                 moved[attribute] = ToElement(path, attribute, None if name == attribute else name)
@@ -134,7 +135,7 @@ class _Deriving:
         self.found.operators += moved.values()
 
     def _keep_apart(self, path: str, attributes: Sequence[str], moved: dict[str, Operator]) -> None:
-        """Leave attributes as they are whose new name is that of another one that stays; then they stay, too."""
+        """Keep the name of an attribute whose new name belongs to another attribute that stays; then it stays, too."""
         waiting = [attribute for attribute in attributes if attribute not in moved]
         wanted = {each.name: attribute for attribute, each in moved.items() if isinstance(each, Rename)}
         while waiting:
@@ -142,7 +143,7 @@ class _Deriving:
             refused = wanted.get(stays)
             if refused is not None:
                 del moved[refused]
-                self.found.unexplained[f"{path}/@{refused}"] = f"'{path}' has an attribute '{stays}' that stays"
+                self.found.unexplained[f"{path}/@{refused}"] = f"'{path}' already has an attribute '{stays}'"
                 waiting.append(refused)
 
     def _move(
@@ -153,7 +154,7 @@ class _Deriving:
         children: Mapping[str, Mapping[str, str]],
         groups: dict[tuple[str, str, tuple[str, ...] | str], set[str]],
     ) -> None:
-        """Which of the rules brings a node from below its parent to its place."""
+        """Apply the rule that moves a node from below its parent to its place."""
         there, over = self.of[path], self.of.get(above)
         name = name_of(path)
         target = parent_of(there)
@@ -171,7 +172,9 @@ class _Deriving:
         if target and target == beside and above in parents:
             groups.setdefault((above, Upgrade.kind, ()), set()).add(name)
             return
-        self.found.unexplained[path] = f"no operator brings it from {_named(over)} to '{there}'"
+        self.found.unexplained[path] = (
+            f"no operator moves it from its parent's counterpart ({_named(over)}) to '{there}'"
+        )
 
     def _enter(self, groups: Mapping[tuple[str, str, tuple[str, ...] | str], set[str]]) -> None:
         for (above, kind, more), names in groups.items():
@@ -194,4 +197,4 @@ def _between(above: str, below: str) -> list[str] | None:
 
 
 def _named(path: str | None) -> str:
-    return f"'{path}'" if path is not None else "nothing in the global schema"
+    return f"'{path}'" if path is not None else "none in the global schema"

@@ -1,7 +1,7 @@
-"""Items: a document as a small tree of Python objects, for rewriting where people look, and for what is plain to see.
+"""Items: a document as a small tree of Python objects, for the reference rewriting and for output that people read.
 
-Comments and processing instructions are left out: no subscription can ask for them.
-Cost: an object an element. Hot paths work on element arrays.
+Comments and processing instructions are omitted: no subscription can match them.
+Cost: one object per element. Hot paths work on element arrays.
 """
 
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from pathcast.documents import XML_NAMESPACE, Document, local_part
 
 @dataclass(slots=True)
 class Item:
-    """An element: its expanded name, its attributes, its content (text and elements, as they come)."""
+    """An element: its expanded name, its attributes, its content (text and elements, in order)."""
 
     name: str
     attributes: dict[str, str] = field(default_factory=dict)
@@ -25,7 +25,7 @@ class Item:
         return (part for part in self.content if isinstance(part, Item))
 
     def size(self) -> int:
-        """How many elements it has, itself included."""
+        """The number of elements, itself included."""
         return sum(1 for _ in self.walk())
 
     def walk(self) -> "Iterator[Item]":
@@ -38,7 +38,7 @@ class Item:
 
 
 def item_of(document: Document) -> Item:
-    """A document that was read, as items."""
+    """A parsed document as items."""
     batch, first = document.batch, document.first
     made: list[Item] = []
     texts = [int(batch.text_begin[first])] if len(document) else []

@@ -1,11 +1,11 @@
-"""Static rewriting: a local document becomes a global one, as items. This is what the operators mean.
+"""Static rewriting of a local document to a global one, as items. It defines the semantics of the operators.
 
-Two walks. Exchanges first, from the root downwards: what was exchanged is looked at again where it has come to stand.
-Then all other operators at once, each child being put where its parent's plan says. The other ways of bridging are held
-equal to this one by property tests.
+Two walks. Exchanges first, from the root downwards: an exchanged element is visited again at its new place. Then all
+other operators at once: each child goes to the place in its parent's plan. Property tests hold the other ways of
+rewriting equal to this one.
 
-Invariant: elements that the local schema does not have keep their name, their place and all that is in them.
-Cost: an object an element; an exchange copies E once for each F, so a rewritten document is bounded (`limit`).
+Invariant: elements that the local schema does not have keep their name, their place and their content.
+Cost: one object per element; an exchange copies E once per F, so the size of a rewritten document is bounded (`limit`).
 """
 
 from collections.abc import Iterator
@@ -20,9 +20,9 @@ LIMIT = 10_000_000
 
 
 class Placed:
-    """An element with its node in the local schema tree; `path` is None for what the schema does not have.
+    """An element with its node in the local schema tree; `path` is None for an element that the schema does not have.
 
-    `content` is that of the item, exchanged; an element without a path keeps what the item has.
+    `content` is that of the item after exchanges; an element without a path keeps the item's content.
     """
 
     __slots__ = ("content", "item", "path")
@@ -51,7 +51,7 @@ class _Rewriting:
         roots = list(self._exchanged(self._placed(root, self.plan.tree.root.name)))
         if len(roots) > 1:
             name = self.plan.nodes[self.plan.tree.root.name].exchange
-            raise MappingError(f"the document has {len(roots)} elements '{name}' in its root; each would become a root")
+            raise MappingError(f"the root has {len(roots)} children '{name}', each of which would become a root")
         return self._rewritten(roots[0], is_root=True)[0]
 
     def _placed(self, item: Item, path: str | None) -> Placed:
@@ -78,7 +78,7 @@ class _Rewriting:
         for each in takers:
             self._count(element)
             inside = Placed(element.item, element.path, rest)
-            # E has been exchanged; its copy is walked, but not exchanged once more, since its F are gone.
+            # E has been exchanged; its copy is visited, but not exchanged again, since it has no F left.
             yield from self._exchanged(Placed(each.item, each.path, [*each.content, inside]))
 
     def _deeper(self, element: Placed) -> Placed:
@@ -98,7 +98,7 @@ class _Rewriting:
     # All other operators.
 
     def _rewritten(self, element: Placed, *, is_root: bool = False) -> list[Item]:
-        """An element, and behind it what was upgraded out of it."""
+        """An element, followed by the elements that were upgraded out of it."""
         if element.path is None:
             return [element.item]
         plan = self.plan.nodes[element.path]
@@ -125,7 +125,7 @@ class _Rewriting:
                 made.content.append(part)
                 continue
             items = self._rewritten(part)
-            # One that was to be exchanged but had nothing to be exchanged with stands where no place is planned for it.
+            # An element with an exchange but without a child to exchange with is at a place that no plan covers.
             is_expected = part.path is not None and expected.get(part.item.name) == part.path
             if is_expected:
                 firsts.setdefault(part.item.name, items[0])
@@ -145,7 +145,7 @@ class _Rewriting:
 
 
 def _below(item: Item, path: tuple[str, ...]) -> Item:
-    """The item at the end of a path of new elements, made if need be."""
+    """The item at the end of a path of new elements, created if needed."""
     for name in path:
         found = next((child for child in item.elements if child.name == name), None)
         if found is None:

@@ -1,15 +1,15 @@
-"""Mappings that travel: a document with the name of its mapping, or with the mapping itself, as one message (§2.2.2).
+"""Messages of a document with the name of its mapping, or with the mapping itself (§2.2.2).
 
-Routers either hold all mappings, and a document says which one it needs (a *reference*: some 50 bytes), or they hold
-none, and the mapping comes along (some hundred bytes to a few thousand). Both are versioned, and a reference carries a
-fingerprint of the mapping: a router whose mapping of that version is another one refuses the document instead of
-matching it wrongly.
+Either routers store all mappings, and a document names the one that it needs (a *reference*: some 50 bytes), or they
+store none, and the message includes the mapping (some hundred bytes to a few thousand). Both are versioned, and a
+reference carries a fingerprint of the mapping: a router with another mapping under that version rejects the document
+instead of matching it wrongly.
 
     magic · checksum · form · flags · name · version · fingerprint · (length · mapping, compressed)? · document
 
-Invariant: `unpack(pack(…))` gives back name, version, mapping and the document's bytes, exactly. Bytes from outside
-that are no such message are a `MessageError`, in bounded time and memory.
-Cost: a checksum over the bytes; a mapping that came along before is not read again.
+Invariant: `unpack(pack(…))` returns name, version, mapping and the document's bytes, exactly. Untrusted bytes that are
+not such a message raise `MessageError`, in bounded time and memory.
+Cost: a checksum over the bytes; a mapping that an earlier message included is cached.
 """
 
 import zlib
@@ -25,9 +25,9 @@ _FORM = 1
 _FINGERPRINT = 16
 _CHECKSUM = 4
 _WITH_MAPPING = 1
-# What a mapping that came along may have, in bytes, once it is unpacked.
+# The largest included mapping, in bytes after decompression.
 LIMIT = 1 << 22
-# Mappings of ordinary length that came along are kept, so many of them.
+# The number of cached mappings; mappings of unusual length are not cached.
 _KEPT_LENGTH, _KEPT = 1 << 16, 256
 _known: dict[bytes, Mapping] = {}
 _keeping = Lock()
@@ -35,7 +35,7 @@ _keeping = Lock()
 
 @dataclass(frozen=True, slots=True)
 class Envelope:
-    """A document, and the mapping that it needs: its name, version and fingerprint, and itself if it came along."""
+    """A document, and the mapping that it needs: name, version and fingerprint, and the mapping itself if included."""
 
     name: str
     version: int
@@ -44,7 +44,7 @@ class Envelope:
     document: bytes
 
     def check(self, held: Mapping) -> None:
-        """`MappingError` unless a mapping that is held is the one that the document needs."""
+        """`MappingError` unless a stored mapping is the one that the document needs."""
         if held.fingerprint != self.fingerprint:
             raise MappingError(
                 f"version {self.version} of the mapping of schema '{self.name}' is not the one that the document needs"
@@ -69,20 +69,20 @@ def is_packed(data: bytes) -> bool:
 
 
 def original(data: bytes) -> bytes:
-    """The document as it was sent, whether it came with a mapping or alone."""
+    """The document as it was sent, with or without a mapping."""
     return unpack(data).document if is_packed(data) else data
 
 
 def unpack(data: bytes) -> Envelope:
-    """A message taken apart; `MessageError` when it is none."""
+    """The parts of a message; `MessageError` for other bytes."""
     reading = _Reading(data)
     if reading.take(len(_MAGIC)) != _MAGIC:
-        raise MessageError("this is no document with a mapping: it begins otherwise")
+        raise MessageError("not a document with a mapping: unknown first bytes")
     if reading.take(_CHECKSUM) != _checksum(memoryview(data)[reading.at :]):
-        raise MessageError("a document with a mapping was changed or cut off on its way")
+        raise MessageError("checksum mismatch: the document with a mapping was changed or truncated")
     form, flags = reading.take(2)
     if form != _FORM or flags not in (0, _WITH_MAPPING):
-        raise MessageError(f"a document with a mapping in an unknown form ({form}, {flags}); this is form {_FORM}")
+        raise MessageError(f"unsupported form {form} with flags {flags}; this Pathcast reads form {_FORM}")
     try:
         name = reading.take(reading.number()).decode()
     except UnicodeDecodeError:
@@ -92,12 +92,12 @@ def unpack(data: bytes) -> Envelope:
     if mapping is not None and (
         (mapping.name, mapping.version) != (name, version) or mapping.fingerprint != fingerprint
     ):
-        raise MessageError("the mapping in a message is not the one that the message names")
+        raise MessageError("the mapping in the message differs from the one that the message names")
     return Envelope(name, version, fingerprint, mapping, data[reading.at :])
 
 
 def _mapping(packed: bytes) -> Mapping:
-    """The mapping of a message; it comes along with document after document, and is read once."""
+    """The mapping of a message, from the cache if an earlier message included it."""
     found = _known.get(packed)
     if found is not None:
         return found
@@ -105,14 +105,14 @@ def _mapping(packed: bytes) -> Mapping:
     try:
         text = unpacking.decompress(packed, LIMIT)
         if unpacking.unconsumed_tail:
-            raise MessageError(f"the mapping in a message has more than {LIMIT:,} bytes")
+            raise MessageError(f"the mapping in the message has more than {LIMIT:,} bytes")
         if not unpacking.eof:
-            raise MessageError("the mapping in a message is cut off")
+            raise MessageError("the mapping in the message is truncated")
         found = Mapping.read(text.decode())
     except (zlib.error, UnicodeDecodeError, RecursionError) as error:
-        raise MessageError(f"the mapping in a message can't be read: {error}") from None
+        raise MessageError(f"cannot read the mapping in the message: {error}") from None
     except (MappingError, LimitError) as error:
-        raise MessageError(f"the mapping in a message can't be used: {error.reason}") from None
+        raise MessageError(f"cannot use the mapping in the message: {error.reason}") from None
     if len(text) <= _KEPT_LENGTH:
         with _keeping:
             while len(_known) >= _KEPT:
@@ -132,19 +132,19 @@ class _Reading:
 
     def take(self, length: int) -> bytes:
         if length > len(self.data) - self.at:
-            raise MessageError("a document with a mapping is cut off")
+            raise MessageError("the document with a mapping is truncated")
         self.at += length
         return self.data[self.at - length : self.at]
 
     def number(self) -> int:
-        """Seven bits a byte, the lowest first; at most five bytes."""
+        """Seven bits per byte, the lowest first; at most five bytes."""
         value = 0
         for shift in range(0, 35, 7):
             (byte,) = self.take(1)
             value |= (byte & 127) << shift
             if byte < 128:
                 return value
-        raise MessageError("a number in a message is too long")
+        raise MessageError("a number in the message is too long")
 
 
 def _number(value: int) -> bytes:

@@ -1,19 +1,19 @@
 """The six operators that turn a local document into a global one (§2.3.1), as plain data.
 
 Operators name nodes of the local schema tree by their paths, and children by their local names, whatever other
-operators do to them. Exchange comes first, from the root downwards, and gives an exchanged tree whose nodes keep their
-names and identity. All others then apply at once: none sees what another has done. Each child goes to the place that
-its parent's operators give it, and takes along what its own upgrade.
+operators do to them. Exchange applies first, from the root downwards, and yields an exchanged tree whose nodes keep
+their names and identity. All others then apply at once: none sees the effect of another. Each child goes to the place
+that its parent's operators assign, together with the elements that its own operators upgrade.
 
-Where it stands afterwards (order matters for the first of several nodes, and for the text of an element):
+The resulting place (order matters for the first of several nodes, and for the text of an element):
 
     Rename(E, name)       where it was, with another name; also for an attribute, `E/@a` (of two that get one name in a
                           document, the schema knowing but one of them, the first stays)
     ToElement(E, a)       at the beginning of E
     Insert(E, p/q, S)     the children S in one new p/q, at the end of E; no p/q when there are no such children
-    Upgrade(E, S)         the children S right behind E; where E is the root, they stay
+    Upgrade(E, S)         the children S right after E; where E is the root, they stay
     Downgrade(E, S, F)    the children S at the end of the first F; where there is no F, they stay
-    Exchange(E, F)        each child F in E's place, with E (but for its F) at its end; where there is no F, E stays
+    Exchange(E, F)        each child F in E's place, with E (without its F) at its end; where there is no F, E stays
 
 `children=None` means all child elements: the paper's Insert⁺ and Upgrade⁺, which need not wait for anything.
 """
@@ -91,7 +91,7 @@ KINDS: Mapping[str, type[Operator]] = {
 
 
 def as_plain(operator: Operator) -> dict[str, Any]:
-    """An operator as a table of a TOML file; `from_plain` takes it back."""
+    """An operator as a table of a TOML file; `from_plain` reads it."""
     plain: dict[str, Any] = {"operator": operator.kind}
     for each in fields(operator):
         value = getattr(operator, each.name)
@@ -106,7 +106,7 @@ def as_plain(operator: Operator) -> dict[str, Any]:
 
 
 def from_plain(plain: Mapping[str, Any]) -> Operator:
-    """The operator of a table; `MappingError` says which key is wrong, and what is known."""
+    """The operator of a table; `MappingError` names the wrong key, and the known ones."""
     kind = plain.get("operator")
     if not isinstance(kind, str) or kind not in KINDS:
         raise MappingError(f"operator {kind!r}: must be one of {', '.join(KINDS)}")
@@ -120,11 +120,11 @@ def from_plain(plain: Mapping[str, Any]) -> Operator:
             continue
         if key == "children":
             if not isinstance(value, list) or not value or not all(isinstance(each, str) for each in value):
-                raise MappingError(f"{kind}: children must be a list of names, not {value!r}")
+                raise MappingError(f"{kind}: children must be a list of names, got {value!r}")
             values[key] = frozenset(value)
             continue
         if not isinstance(value, str) or not value:
-            raise MappingError(f"{kind}: {key} must be a text, not {value!r}")
+            raise MappingError(f"{kind}: {key} must be a string, got {value!r}")
         values[key] = steps_of(value) if key == "path" else value
     try:
         return made(**values)

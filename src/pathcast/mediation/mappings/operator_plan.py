@@ -1,7 +1,7 @@
-"""Plans: the operators of a mapping, checked against the local schema tree and put in order by node.
+"""Plans: the operators of a mapping, checked against the local schema tree and grouped by node.
 
-What rewriting asks for at an element is small: its new name, its attributes, and for each of its children one *place*.
-Here all operators of a node become that, once per mapping, and every way of bridging works from it.
+Rewriting needs three things at an element: its new name, its attributes, and one *place* for each of its children. A
+plan derives them from all operators of a node, once per mapping, and every way of rewriting uses it.
 
 Invariant: a child has one place; following places from parent to child never comes back; a plan is never changed.
 Cost: linear in schema nodes and operators.
@@ -26,7 +26,7 @@ class Into:
 
 @dataclass(frozen=True, slots=True)
 class Up:
-    """Right behind the element."""
+    """Right after the element."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +41,12 @@ Place = Into | Up | Down
 
 @dataclass(slots=True)
 class NodePlan:
-    """What becomes of the elements at one node of the local schema tree, and of their children."""
+    """The changes to the elements at one node of the local schema tree, and to their children."""
 
     path: str
     name: str
-    attributes: dict[str, str] = field(default_factory=dict)  # other names of attributes
-    elements: list[tuple[str, str]] = field(default_factory=list)  # attributes that become children, and as what
+    attributes: dict[str, str] = field(default_factory=dict)  # new names of attributes
+    elements: list[tuple[str, str]] = field(default_factory=list)  # attributes that become children, and their names
     exchange: str | None = None  # the child that takes its place
     places: dict[str, Place] = field(default_factory=dict)  # of children that do not stay, by name
     elsewhere: Place | None = None  # of all children that `places` does not name
@@ -62,7 +62,7 @@ class NodePlan:
 
 
 class Plan:
-    """What becomes of the elements at each node, by path."""
+    """The changes to the elements at each node, by path."""
 
     def __init__(self, tree: SchemaTree, operators: Iterable[Operator]) -> None:
         self.tree = tree
@@ -93,7 +93,7 @@ class Plan:
                 self._to_element(operator)
             case Insert(children=children):
                 if not operator.path:
-                    _refuse(operator, "a new path needs at least one name")
+                    _refuse(operator, "the new path needs at least one name")
                 self._put(operator, children, Into(operator.path))
             case Upgrade(children=children):
                 if operator.node == self.root:
@@ -101,7 +101,7 @@ class Plan:
                 self._put(operator, children, Up())
             case Downgrade(children=children, into=into):
                 if into in children:
-                    _refuse(operator, f"'{into}' can't go into itself")
+                    _refuse(operator, f"'{into}' cannot be moved into itself")
                 self._child(operator, into)
                 self._put(operator, children, Down(into))
 
@@ -118,7 +118,7 @@ class Plan:
         if not is_attribute(path):
             plan = self._node(operator, path)
             if plan.name != self.tree[path].name:
-                _refuse(operator, f"'{path}' has another name already, '{plan.name}'")
+                _refuse(operator, f"'{path}' is already renamed to '{plan.name}'")
             plan.name = operator.name
             return
         plan, attribute = self._node(operator, parent_of(path)), name_of(path)
@@ -135,21 +135,21 @@ class Plan:
         if attribute not in known:
             _refuse(operator, f"'{plan.path}' has no attribute '{attribute}'; it has {', '.join(known) or 'none'}")
         if attribute in plan.attributes or any(attribute == taken for taken, _ in plan.elements):
-            _refuse(operator, f"another operator has taken '{plan.path}/@{attribute}'")
+            _refuse(operator, f"another operator already moves or renames '{plan.path}/@{attribute}'")
 
     def _put(self, operator: Insert | Upgrade | Downgrade, children: frozenset[str] | None, place: Place) -> None:
         plan = self._node(operator, operator.node)
         if children is None:
             if plan.elsewhere is not None:
-                _refuse(operator, "another operator has taken all children")
+                _refuse(operator, "another operator already moves all children")
             plan.elsewhere = place
             return
         if not children:
-            _refuse(operator, "no children are named")
+            _refuse(operator, "the list of children is empty")
         for child in sorted(children):
             self._child(operator, child)
             if child in plan.places:
-                _refuse(operator, f"another operator has taken the child '{child}'")
+                _refuse(operator, f"another operator already moves the child '{child}'")
             plan.places[child] = place
 
     def _child(self, operator: Insert | Upgrade | Downgrade, child: str) -> None:
@@ -185,9 +185,9 @@ class Plan:
             names = ", ".join(each.name for each in node.children) if node is not None else ""
             _refuse(operator, f"'{operator.node}' has no child '{operator.child}'; it has {names or 'none'}")
         if plan.exchange is not None:
-            _refuse(operator, f"'{operator.node}' is exchanged with '{plan.exchange}' already")
+            _refuse(operator, f"'{operator.node}' is already exchanged with '{plan.exchange}'")
         if operator.node == self._root() and child.repeats:
-            _refuse(operator, f"a document would get as many roots as it has '{operator.child}'")
+            _refuse(operator, f"'{operator.child}' may repeat, and each would become a root")
         plan.exchange = operator.child
 
     def _exchanged_children(self) -> dict[str, dict[str, str]]:
@@ -202,7 +202,7 @@ class Plan:
                 continue
             taker, above = f"{path}/{plan.exchange}", parents[path]
             if parents[taker] != path:
-                raise MappingError(f"exchange at '{path}': its child '{plan.exchange}' was exchanged away")
+                raise MappingError(f"exchange at '{path}': another exchange already moved its child '{plan.exchange}'")
             del children[path][name_of(taker)]
             self._adopt(children, taker, path)
             if above:
@@ -216,7 +216,7 @@ class Plan:
     def _adopt(self, children: Mapping[str, dict[str, str]], parent: str, child: str) -> None:
         name = name_of(child)
         if name in children[parent]:
-            raise MappingError(f"after an exchange '{parent}' would have two kinds of children '{name}'")
+            raise MappingError(f"after an exchange, '{parent}' would have two different children '{name}'")
         children[parent][name] = child
 
     def _root(self) -> str:

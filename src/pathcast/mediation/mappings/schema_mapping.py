@@ -1,7 +1,7 @@
-"""Mappings: how documents of one publisher's schema become documents of the global one; as data, and as a file.
+"""Mappings from a publisher's schema to the global schema, as data and as a file.
 
-A mapping is the local schema tree, the operators, and a version: a document says which version of which mapping it
-needs, and one that is not at hand is an error on that document. The file is TOML, made to be read and edited:
+A mapping consists of the local schema tree, the operators, and a version. A document names the version of the mapping
+that it needs; an unknown version is an error of that document. The file is TOML, made to be read and edited:
 
     name = "cmu"
     version = 3
@@ -12,7 +12,7 @@ needs, and one that is not at hand is an error on that document. The file is TOM
         title #text
     \"\"\"
 
-    [correspondence]                  # what was found to be what; kept, so that operators can be derived anew
+    [correspondence]                  # kept, so that operators can be derived again
     "catalog/course" = "university/course"
 
     [[operators]]
@@ -45,9 +45,9 @@ from .item_rewriter import rewrite
 from .mapping_operators import Operator, as_plain, from_plain
 from .operator_plan import Plan
 
-# Rewriting looks children up in a table of nodes and names, four bytes a pair.
+# Rewriting looks children up in a table of nodes and names, four bytes per pair.
 _MOST_PAIRS = 1 << 26
-# A word of a line; the address of a namespace may hold blanks.
+# A word of a line; a namespace URI may contain blanks.
 _WORD = re.compile(r"(?:\{[^}]*\}|\S)+")
 _KEYS = ("name", "version", "schema", "correspondence", "operators", "unexplained")
 
@@ -64,14 +64,14 @@ class Mapping:
     version: int = 1
     plan: Plan = field(init=False, repr=False, compare=False)
     fingerprint: bytes = field(init=False, repr=False, compare=False)
-    """Sixteen bytes that tell mappings apart."""
+    """Sixteen bytes that identify the mapping."""
 
     def __post_init__(self) -> None:
         names = {node.name for node in self.local.paths.values()}
         if len(self.local) * len(names) > _MOST_PAIRS:
             raise LimitError(
-                f"the schema of '{self.name}' has {len(self.local):,} elements of {len(names):,} names; a mapping may "
-                f"have {_MOST_PAIRS:,} pairs of these: map a part of the schema"
+                f"the schema of '{self.name}' has {len(self.local):,} elements and {len(names):,} names; a mapping may "
+                f"have up to {_MOST_PAIRS:,} pairs of them; map a part of the schema"
             )
         object.__setattr__(self, "plan", Plan(self.local, self.operators))
         object.__setattr__(self, "fingerprint", blake2b(self.write().encode(), digest_size=16).digest())
@@ -80,7 +80,7 @@ class Mapping:
     def derive(
         cls, name: str, local: SchemaTree, glob: SchemaTree, correspondence: Table[str, str], *, version: int = 1
     ) -> "Mapping":
-        """The mapping that a correspondence of paths stands for."""
+        """The mapping derived from a correspondence of paths."""
         found = derive(local, glob, correspondence)
         return cls(name, local, tuple(found.operators), dict(correspondence), found.unexplained, version)
 
@@ -93,9 +93,9 @@ class Mapping:
         return self if version == self.version else replace(self, version=version)
 
     def check(self) -> list[str]:
-        """What could not be mapped, a sentence each; nothing when all of the local schema has its place."""
+        """One sentence per node that could not be mapped; empty when all of the local schema is mapped."""
         found = [
-            f"'{path}' is nothing in the global schema; it stays as it is"
+            f"'{path}' has no counterpart in the global schema; it stays unchanged"
             for path in nodes_of(self.local)
             if path not in self.correspondence
         ]
@@ -128,7 +128,7 @@ class Mapping:
 
     @classmethod
     def read(cls, text: str) -> "Mapping":
-        """The mapping of a TOML text; `MappingError` says what is wrong with it."""
+        """The mapping of a TOML text; `MappingError` states the problem."""
         try:
             table = tomllib.loads(text)
         except RecursionError:
@@ -157,29 +157,29 @@ class Mapping:
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> "Mapping":
-        """Read a file that `save` wrote, or that somebody edited."""
+        """Read a file that `save` wrote, possibly edited since."""
         try:
             return cls.read(Path(path).read_text(encoding="utf-8-sig"))
         except UnicodeDecodeError:
             raise MappingError(f"{os.fspath(path)}: the file is not UTF-8") from None
         except OSError as error:
-            raise MappingError(f"{os.fspath(path)}: can't be read: {error.strerror}") from None
+            raise MappingError(f"cannot read {os.fspath(path)}: {error.strerror}") from None
         except ValueError:  # a NUL character, or a character that the file system's encoding lacks
-            raise MappingError(f"{os.fspath(path)!r}: can't be read: no file can have this name") from None
+            raise MappingError(f"cannot read {os.fspath(path)!r}: no file can have this name") from None
         except MappingError as error:
             raise MappingError(f"{os.fspath(path)}: {error.reason}") from None
 
 
 def read_tree(text: str) -> SchemaTree:
-    """The schema tree of an indented text, as `str` of one gives it."""
+    """The schema tree of an indented text, in the format of `str(tree)`."""
     lines = [(number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
     if not lines:
-        raise MappingError("schema: there is no element")
-    nodes: list[tuple[SchemaNode, list[SchemaNode]]] = []  # those that are open, with their children so far
+        raise MappingError("schema: expected at least one element")
+    nodes: list[tuple[SchemaNode, list[SchemaNode]]] = []  # the open nodes, with their children so far
     for number, line in lines:
         depth = (len(line) - len(line.lstrip(" "))) // 2
         if depth > len(nodes) or (nodes and depth == 0):
-            raise MappingError(f"schema, line {number}: '{line.strip()}' is indented as no line above it allows")
+            raise MappingError(f"schema, line {number}: unexpected indentation of '{line.strip()}'")
         _close(nodes, depth)
         nodes.append((_read_node(line.strip(), number), []))
     _close(nodes, 1)
@@ -224,23 +224,23 @@ def _typed(table: Table[str, Any], key: str, kind: type, default: Any = _MISSING
     if value is _MISSING:
         raise MappingError(f"'{key}' is missing")
     if not isinstance(value, kind) or isinstance(value, bool):
-        raise MappingError(f"{key}: must be {_KINDS[kind]}, not {value!r}")
+        raise MappingError(f"{key}: must be {_KINDS[kind]}, got {value!r}")
     return value
 
 
-_KINDS = {str: "a text", int: "a whole number", list: "a list of tables", dict: "a table"}
+_KINDS = {str: "a string", int: "an int", list: "a list of tables", dict: "a table"}
 
 
 def _texts(table: Table[str, Any], key: str) -> dict[str, str]:
     found = _typed(table, key, dict, {})
     for path, value in found.items():
         if not isinstance(value, str):
-            raise MappingError(f"{key}.{path}: must be a text, not {value!r}")
+            raise MappingError(f"{key}.{path}: must be a string, got {value!r}")
     return dict(found)
 
 
 def _text(value: str) -> str:
-    """A text as TOML writes it; JSON writes it the same, but for one control character."""
+    """A string in TOML syntax; JSON differs only in one control character."""
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 

@@ -1,13 +1,13 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
 """Rewriting element arrays, first half: the elements of a document, linked in the order of the rewritten one.
 
-`link` walks a document as its reader read it, exchanges included, and hangs what it meets into lists: each rewritten
-element has one of its content. A run of siblings of which nothing moves is one thing. Some lists are kept apart until
-an end tag comes and are hung in as a whole then: what is inserted, what is upgraded, and what would be downgraded,
-which waits where it was. `element_output_kernels.py` walks the lists and writes arrays.
+`link` walks a document in reading order, exchanges included, and appends its items ("things") to lists: each rewritten
+element has a list of its content. A run of unchanged siblings is one thing. Lists of inserted, upgraded and possibly
+downgraded elements stay separate until an end tag, and are then linked in as a whole. `element_output_kernels.py`
+walks the lists and writes arrays.
 
-Invariant: what is linked is what `item_rewriter.py` says.
-Cost: some dozens of ns an element that is linked by itself; room for a thing is 32 bytes.
+Invariant: the lists are the document that `item_rewriter.py` makes.
+Cost: some dozens of ns per element that is linked by itself; 32 bytes per thing.
 """
 
 from typing import NamedTuple
@@ -258,7 +258,7 @@ def take_texts(at, until, most, text_length, out, frames, counts):
 
 @part
 def has_room(most, room, counts):
-    """Whether there is room for whatever the next step may make."""
+    """Whether there is room for the things that the next step may make."""
     out, frames, tails, slots, hold = room
     return (
         counts[C_THINGS] + most < len(out)
@@ -271,7 +271,7 @@ def has_room(most, room, counts):
 
 @part
 def link_document(root, most, whole, limit, document, tables, room, counts):
-    """Link the document that begins at an element; `counts[C_WHY]` says whether that went well."""
+    """Link the document that begins at an element; `counts[C_WHY]` has the outcome."""
     nodes, end, _, _, text_begin, text_end, text_length, _ = document
     out, frames, tails, _, _ = room
     counts[C_DEPTH : C_WHY + 1] = 0
@@ -293,7 +293,7 @@ def link_document(root, most, whole, limit, document, tables, room, counts):
         if not has_room(most, room, counts):
             counts[C_WHY] = FULL
         inside, child = np.int64(frames[at, F_ELEMENT]), np.int64(frames[at, F_NEXT])
-        if frames[at, F_OUT] == NONE:  # an exchange: whoever takes the place next
+        if frames[at, F_OUT] == NONE:  # an exchange: the next element that takes the place
             child = np.int64(next_taker(nodes, end, inside, frames[at, F_SKIP], child))
             if child < end[inside]:
                 frames[at, F_NEXT] = end[child]
@@ -339,7 +339,7 @@ def link(
     counts: Writable[Int64s],
     tops: Writable[Int32s],
 ) -> int:
-    """Link the documents from the `first` on; the first for which there was no room, or how many there are.
+    """Link the documents from `first` on; return the first without room, or the number of documents.
 
     `tops` has the list of each document, its first thing; below 0, why there is none: `NONE`, it is empty or not of
     this schema; `TOO_LARGE`: it would have more than `limit` elements; `TOO_MANY_ROOTS`. `most`: the things that one

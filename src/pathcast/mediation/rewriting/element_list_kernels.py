@@ -1,8 +1,8 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
-"""Lists of what a rewritten element holds: how things are hung into them, and which list an element goes to.
+"""Lists of the content of rewritten elements: how things are appended, and which list an element goes to.
 
-What stays goes to the list of the element above; what is inserted, upgraded or may be downgraded goes to a list that is
-kept apart until an end tag comes (`element_link_kernels.py`).
+An element that stays goes to the list of its parent; an element that is inserted, upgraded or possibly downgraded goes
+to a separate list until an end tag (`element_link_kernels.py`).
 """
 
 import numpy as np
@@ -63,7 +63,7 @@ def make(out, counts, kind, source, name):
 
 @part
 def append(out, owner, thing):
-    """Hang a thing at the end of a list."""
+    """Append a thing to a list."""
     last = out[owner, O_LAST]
     if last < 0:
         out[owner, O_FIRST] = thing

@@ -1,11 +1,10 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
-"""Rewriting element arrays, second half: what was linked becomes element arrays.
+"""Rewriting element arrays, second half: linked lists become element arrays.
 
-Values are places in bytes and stay where they are, but for text nodes that have come to stand side by side: to XPath
-these are one text node, so their bytes are copied together.
+Values are positions in the bytes and stay unchanged, except for text nodes that become adjacent: in XPath these are one
+text node, so their bytes are copied together.
 
-Cost: some 20 ns an element, 8 where nothing moves; the bytes of texts that come together are copied,
-once.
+Cost: some 20 ns per element, 8 where nothing moves; the bytes of adjacent texts are copied once.
 """
 
 from typing import NamedTuple
@@ -85,7 +84,7 @@ def copy_value(content, start, length, copied, at):
 
 @part
 def join_text(start, length, content, to):
-    """Put a value behind the last text node that was written; it is in `copied` afterwards."""
+    """Append a value to the last text node written; the text is in `copied` afterwards."""
     (_, starts, lengths), copied, written = to.texts, to.copied, to.counts
     text, used, base = written[W_TEXTS] - 1, written[W_BYTES], len(content.arena)
     if starts[text] != -1 - (base + used - lengths[text]):  # it does not end where the next copy begins
@@ -109,7 +108,7 @@ def write_text(parent, start, length, to):
 
 @part
 def write_attributes(element, node, read, plan, to):
-    """The attributes of an element, but for those that become elements."""
+    """The attributes of an element, except those that become elements."""
     table, attributes, written = plan.nodes, plan.attributes, to.counts
     begins, names, starts, lengths = read
     out_names, out_starts, out_lengths = to.attributes

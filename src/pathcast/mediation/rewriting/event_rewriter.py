@@ -1,13 +1,13 @@
 """Rewriting between reader and engine (NDDR, §3.1): element arrays of local documents become those of global ones.
 
-The paper rewrites events and keeps cached trees of what an operator has to hold back. Here the reader's events are
-arrays, and so are the engine's: nothing is parsed again, no bytes are written, and values stay places in the original
-bytes. What a stream would have had to hold back is counted (`Rewritten.held`).
+The paper rewrites events, and caches trees of elements that an operator must hold back. Here the reader's events are
+arrays, and so are the engine's: nothing is parsed again, no bytes are written, and values stay positions in the
+original bytes. The elements that a stream would have held back are counted (`Rewritten.held`).
 
-Invariant: engines answer on what this gives as they do on the document that `item_rewriter.py` gives. A document of
-another schema, or one that would become too large, has an error of its own; the others are unaffected. Cost: two walks,
-of some dozens of ns an element where things move and of 10 where nothing does; memory for all elements of a batch once
-more. Where elements only get other names, all arrays but one are those of the original.
+Invariant: engines return the same matches as on the document that `item_rewriter.py` makes. A document of another
+schema, or one that would become too large, has its own error; the others are unaffected.
+Cost: two walks, of some dozens of ns per element where elements move and of 10 where none does; memory for all elements
+of a batch once more. Where elements are only renamed, all arrays but one are those of the original.
 """
 
 from collections.abc import Iterator
@@ -66,13 +66,13 @@ class _Room:
         self._of_kind: dict[str, AnyArray] = {}
 
     def double(self) -> None:
-        """Twice the room, with the things that were linked."""
+        """Double the room, keeping the linked things."""
         things, frames = self.linking.things, self.linking.frames
         _Room.__init__(self, 2 * len(things), 2 * len(frames))
         self.linking.things[: len(things)] = things
 
     def array(self, kind: str, size: int, dtype: type[np.generic]) -> AnyArray:
-        """Room for so many values of a kind."""
+        """An array of this many values of a type."""
         found = self._of_kind.get(kind)
         if found is None or len(found) < size:
             found = self._of_kind[kind] = np.empty(size + size // 4 + 64, dtype=dtype)
@@ -84,7 +84,7 @@ class _Naming(NamedTuple):
 
     names: Names
     size: int  # of that table
-    numbers: Int32s  # what it lacks has numbers behind it
+    numbers: Int32s  # names that the table lacks have ids after it
     own: tuple[str, ...]
 
     @classmethod
@@ -108,7 +108,7 @@ class EventRewriter:
         self.limit = limit
         self.tables: Tables = tables_of(plan, names)
         self._naming: _Naming | None = None
-        self._rooms: list[_Room] = []  # those that nobody uses; a thread takes one, and gives it back
+        self._rooms: list[_Room] = []  # free buffers; a thread takes one, and returns it
 
     def rewrite(self, batch: DocumentBatch) -> Rewritten:
         """The documents in the global schema; names are those of `names`, then the batch's own."""
@@ -116,7 +116,7 @@ class EventRewriter:
 
     @contextmanager
     def lent(self, batch: DocumentBatch, names: Names) -> Iterator[Rewritten]:
-        """As `rewrite`, in buffers that are used again: what is given is not to be looked at afterwards.
+        """As `rewrite`, but in reused buffers: the result is valid only until the block ends.
 
         Names are numbered as in `names`, those of an engine, so that it need not translate them.
         """
@@ -199,13 +199,13 @@ class EventRewriter:
             room.double()
 
     def refusal(self, batch: DocumentBatch, index: int, why: int) -> PathcastError:
-        """Why a document can't be rewritten, in words."""
+        """Why a document cannot be rewritten, for an error message."""
         if why == TOO_LARGE:
             return LimitError(f"the rewritten document has more than {self.limit:,} elements; raise limit=…")
         root = self.plan.tree.root.name
         if why == TOO_MANY_ROOTS:
             name = self.plan.nodes[root].exchange
-            return MappingError(f"the document has several elements '{name}' in its root; each would become a root")
+            return MappingError(f"the root has several children '{name}', each of which would become a root")
         found = batch.name_of(int(batch.name[batch.offsets[index]]))
         return MappingError(f"the document's root is '{found}'; the schema's is '{root}'")
 

@@ -1,15 +1,14 @@
-"""Mediation of label paths: where only plain paths are asked for, no document is rewritten.
+"""Mediation of label paths: for plain paths, no document is rewritten.
 
 A plain path is matched by a label path, and for most operators the label path of an element in the global schema
-follows from that in the local one: Rename, ToElement, Insert and Upgrade say nothing about what stands beside it. So
-each node of the local schema has one global label path; the subscriptions that it matches are found once, by the
-engine; and a document matches what the nodes that it has match. Documents that have the same nodes, which most
-documents of a publisher do, are answered by one look-up.
+follows from that in the local one: Rename, ToElement, Insert and Upgrade do not depend on siblings. So each node of the
+local schema has one global label path; the engine finds the subscriptions that it matches once; and a document matches
+the subscriptions of its nodes. Documents with the same set of nodes, as most documents of a publisher have, take one
+look-up.
 
-Invariant: answers are those of the rewritten document. Not for Downgrade and Exchange (where an element goes depends on
-what stands beside it), nor for patterns with predicates, nor for documents with elements that the schema does not have:
-those are rewritten.
-Cost: a few ns an element after reading; on a new set of nodes a union of their matches, kept for `_KEPT` sets.
+Invariant: matches are those of the rewritten document. Documents are rewritten for Downgrade and Exchange (which depend
+on siblings), for patterns with predicates, and if they have elements that the schema does not have.
+Cost: a few ns per element after reading; for a new set of nodes a union of their matches, cached for `_KEPT` sets.
 """
 
 import numpy as np
@@ -37,7 +36,7 @@ def is_by_paths(plan: Plan) -> bool:
 
 def global_paths(plan: Plan) -> tuple[list[tuple[str, ...]], list[tuple[str, ...]]]:
     """The label path of each node in the global schema, and of each attribute of the tables that becomes an element."""
-    around: dict[str, tuple[str, ...]] = {}  # the path of what the node stands in
+    around: dict[str, tuple[str, ...]] = {}  # the path of the node's parent
     nodes: dict[str, tuple[str, ...]] = {}
     attributes: list[tuple[str, ...]] = []
     for path, each in plan.nodes.items():
@@ -58,7 +57,7 @@ def _around(parent: NodePlan, name: str, over: tuple[str, ...], above: tuple[str
 
 
 def known_documents(batch: DocumentBatch, tables: Tables) -> Bools:
-    """Which documents have only elements that the schema has, and no texts that become one when they are rewritten."""
+    """Which documents have only elements of the schema, and no texts that rewriting would merge."""
     nodes = np.empty(len(batch.name), dtype=np.int32)
     is_split = place_elements(batch.elements, batch.values.texts, tables.schema(batch.known_count), nodes)
     if is_split:
@@ -108,7 +107,7 @@ class PathMediation:
         return found
 
     def _followed(self, view: View) -> tuple[dict[bytes, Int32s], Int64s, Int32s]:
-        """What is known of a view of the subscriptions: nothing, when they have changed."""
+        """The cache for a view of the subscriptions; empty when they have changed."""
         before = self._view
         if before is None or before.engine is not view.engine or before.expansion.version != view.expansion.version:
             chains = read_batch([_chain(path) for path in self._paths], names=view.table.names)
@@ -118,7 +117,7 @@ class PathMediation:
 
 
 def _chain(path: tuple[str, ...]) -> bytes:
-    """A label path as a document. (An attribute that stays one has none, and nothing asks for this document.)"""
+    """A label path as a document. (An attribute that stays an attribute has no path; its document is not used.)"""
     inside: list[Item | str] = []
     for name in reversed(path):
         inside = [Item(name, content=inside)]

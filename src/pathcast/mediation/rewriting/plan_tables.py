@@ -1,7 +1,7 @@
 """Tables: a plan as arrays, for the kernels that rewrite element arrays.
 
-Schema nodes get numbers, in preorder. A name gets a small number of the mapping's own (0: one that the local schema
-does not have), so that "which child of this name has this node" is one look-up in a table of nodes × names.
+Schema nodes are numbered in preorder. A name has a small number within the mapping (0: a name that the local schema
+does not have), so that the child of a node with a name is one look-up in a table of nodes × names.
 
 Invariant: nothing here depends on a document; tables are made once per mapping and never changed.
 """
@@ -30,7 +30,7 @@ class Tables:
     attributes: Int32s  # three rows: a name, its name afterwards, whether it becomes an element
     paths: Int32s  # two rows, for the new elements of inserts: a name, the one above it in its node's part, or NONE
     most: int  # a bound for the things that one element makes
-    renames: bool  # whether nothing happens but that elements get other names
+    renames: bool  # whether elements are only renamed
 
     @property
     def plan(self) -> RewritingPlan:
@@ -38,7 +38,7 @@ class Tables:
         return RewritingPlan(self.nodes, self.attributes, self.paths)
 
     def schema(self, known: int) -> SchemaNodes:
-        """The local schema as kernels take it, where so many names are known."""
+        """The local schema as arguments of kernels, for a table of this many names."""
         return SchemaNodes(self.small[:known], self.root, self.child)
 
 
@@ -66,7 +66,7 @@ class _Making:
             for below in node.children:
                 child[self.number[path], known[below.name]] = self.number[f"{path}/{below.name}"]
         ids = [self.names.add(name) for name in known]
-        for node in tree.paths.values():  # so that documents bring no names that have to be looked at one by one
+        for node in tree.paths.values():  # so that names of documents need not be looked up one by one
             for attribute in node.attributes:
                 self.names.add(attribute)
         small = np.zeros(len(self.names), dtype=np.int32)
@@ -79,7 +79,7 @@ class _Making:
         return Tables(small, known[tree.root.name], child, self.nodes, attributes, paths, most, renames)
 
     def _mark_whole(self) -> None:
-        """Say of each node whether nothing in it moves, and nothing comes to it."""
+        """Mark each node in which nothing moves, and to which nothing is added."""
         whole = self.nodes[rows.N_WHOLE]
         for path, at in reversed(self.number.items()):  # what is below a node comes behind it
             each = self.plan.nodes[path]

@@ -1,18 +1,18 @@
 """Rewriting subscriptions instead of documents (QRA, §1): each pattern of the global schema as one of a local schema.
 
-The operators' effect on queries. The global schema as a publisher fills it, its *image*, is a tree: each of its nodes
-is an element of the local schema, an attribute of one that becomes an element, or a new element of an insert. A step of
-a pattern is looked up in the image, `*` and `//` too; what it finds is written as a path of the local schema, several
-as `or`. All operators but Exchange and Downgrade only ever take an element to a place that its old ancestors are still
-above, so local paths go down, too.
+The *image* of a publisher is the part of the global schema that its documents fill. It is a tree: each of its nodes is
+an element of the local schema, an attribute that becomes an element, or a new element of an insert. Each step of a
+pattern, `*` and `//` included, is looked up in the image; the nodes found are written as paths of the local schema,
+several as `or`. All operators except Exchange and Downgrade keep an element below its old ancestors, so local paths go
+downwards, too.
 
 Not expressible: Exchange and Downgrade; the string-value of an element whose content was moved; text nodes that may
 have come together; the first node of a path. Such patterns are matched on the rewritten document (`NotExpressible`).
 
 Invariant: on documents that have only elements of the local schema, a rewritten pattern matches exactly what the
 pattern matches on the rewritten document.
-Cost: a pattern for each subscription and schema, as the paper says: 40 schemas cost 40 times the space, and a new one
-is a new index.
+Cost: one pattern per subscription and schema, as in the paper: 40 schemas take 40 times the space, and a new schema
+needs a new index.
 """
 
 from collections.abc import Iterator
@@ -45,18 +45,18 @@ from ..mappings.operator_plan import Into, Plan, Up
 from ..schemas.schema_tree import name_of, parent_of, steps_of
 from .path_rewriter import is_by_paths
 
-# A condition as text; None: it can't hold. The empty text always holds.
+# A condition as text; None: it cannot hold. The empty text always holds.
 Formula = str | None
 ALWAYS: Formula = ""
 
 
-class NotExpressible(Exception):  # noqa: N818 - no error: somebody else does it
+class NotExpressible(Exception):  # noqa: N818 - not an error: the rewritten document is matched instead
     """A pattern has no form in the local schema."""
 
 
 @dataclass(slots=True)
 class Image:
-    """A node of the global schema as a publisher fills it; `local` is the element that it is, or that it stands in."""
+    """A node of the image; `local` is the local element that it is, or that contains it."""
 
     name: str
     local: tuple[str, ...]
@@ -71,7 +71,7 @@ class Image:
         return made
 
     def held(self) -> "Iterator[Image]":
-        """What a new element is there for: the elements that were put into it."""
+        """The elements that were put into a new element."""
         for each in self.below:
             if each.is_new:
                 yield from each.held()
@@ -124,7 +124,7 @@ class QueryRewriting:
                 made.child(Image(name, steps_of(path), attribute))
 
     def _place(self, above: Image, path: str, name: str) -> Image:
-        """What a child of a local node stands in."""
+        """The image node that contains a child of a local node."""
         match self.plan.nodes[path].place(name):
             case Into(steps):
                 for step in steps:
@@ -136,7 +136,7 @@ class QueryRewriting:
                 return above.above
         return above
 
-    # Conditions, each as it stands in a predicate of the local element that its context is, or stands in.
+    # Conditions, each written for a predicate of the local element that is, or contains, its context.
 
     def _absolute(self, node: Node) -> Formula:
         """A path from the document on, as a condition on the local root."""
@@ -277,7 +277,7 @@ class QueryIndex:
         self._rest: list[int] = []
 
     def follow(self, size: int) -> Int32s:
-        """Take up the patterns below `size`; those that are not expressible."""
+        """Add the patterns below `size`; return those that are not expressible."""
         xpaths, ids = [], []
         for entry in range(self._known, size):
             try:
@@ -288,7 +288,7 @@ class QueryIndex:
             if xpath is not None:
                 xpaths.append(xpath)
                 ids.append(entry + 1)
-        # An expression may become longer than they may be; then it is no use, either.
+        # A rewritten expression may exceed the length limit; then it is not expressible, either.
         refused = self._subscriptions.add_many(xpaths, ids=ids, errors="collect")
         self._rest.extend(ids[error.index] - 1 for error in refused if error.index is not None)
         self._known = max(self._known, size)
@@ -301,5 +301,5 @@ class QueryIndex:
 
     @property
     def bytes(self) -> int:
-        """What the rewritten subscriptions take."""
+        """The memory of the rewritten subscriptions."""
         return int(self.matcher.statistics()["index bytes"])

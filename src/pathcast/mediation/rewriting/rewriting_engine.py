@@ -1,15 +1,15 @@
 """Rewriting inside the engine (IDDR, §3.2): XTrie runs over a document as if it were rewritten.
 
-No rewritten document is made, and no arrays of one: `rewriting_walk_kernels.py` gives the tags of the rewritten
-document, in an order of its own, and `rewriting_engine_kernels.py` runs XTrie's tables over them. What an exchange
+Neither a rewritten document nor its arrays are made: `rewriting_walk_kernels.py` yields the tags of the rewritten
+document, in its own order, and `rewriting_engine_kernels.py` runs XTrie's tables over them. A subtree that an exchange
 repeats is walked once.
 
-What XTrie leaves to the verifier, and tests of values that moving has changed (the text of an element whose content
-moved, of one that was an attribute; attributes with other names), is answered on the rewritten arrays, for those
-documents and patterns that need it; `statistics()` counts them.
+Patterns that XTrie leaves to the verifier, and tests of values that rewriting changes (the text of an element whose
+content moved or that was an attribute; renamed attributes), are decided on the rewritten arrays, for the documents and
+patterns that need it; `statistics()` counts them.
 
-Invariant: answers and errors are those of the rewritten document.
-Cost: some 10 ns an element more than a run of XTrie over the rewritten document; a repeated subtree costs nothing.
+Invariant: matches and errors are those of the rewritten document.
+Cost: some 10 ns per element more than a run of XTrie over the rewritten document; a repeated subtree costs nothing.
 """
 
 from typing import NamedTuple
@@ -32,7 +32,7 @@ from .schema_node_lookup_kernels import place_elements
 
 
 class EngineMatches(NamedTuple):
-    """The entries of each document, and the errors of those that can't be rewritten."""
+    """The entries of each document, and the errors of documents that cannot be rewritten."""
 
     offsets: Offsets
     entries: Entries
@@ -59,7 +59,7 @@ class MediatedEngine:
 
     def __init__(self, engine: XTrieEngine) -> None:
         self.engine = engine
-        self.documents = 0  # those for which something was answered on rewritten arrays
+        self.documents = 0  # documents for which some test was decided on rewritten arrays
         self._frames = _Frames()
         self._late: tuple[Arrays, DelegatedPatterns, Int32s] | None = None
         self._gate_stamps: Int64s = np.zeros(0, dtype=np.int64)

@@ -1,10 +1,10 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
 """A walk over a document as if it were rewritten: start and end tags, one after the other, and nothing is written.
 
-Engines that ask for structure alone do not mind the order of siblings, so an element's children may come in any: those
-that stay, then new elements with what is inserted into them, then what is downgraded into it; what is upgraded out of
-it comes behind it. Each is a *pass* over the children of one element, exchanges resolved, which visits those that the
-pass is for. A pass before all others finds which children others are downgraded into, and which new elements there are.
+Structural matching does not depend on the order of siblings, so the walk visits an element's children in this order:
+those that stay, then new elements with their inserted content, then elements downgraded into it; elements upgraded out
+of it come after it. Each is a *pass* over the children of one element, exchanges resolved, that visits the children
+concerned. A first pass finds the targets of downgrades, and the new elements.
 
 The element E that an exchange puts into each of its F comes first of all in there: what it means for F is found in the
 first one and *kept*, and every further F has it *confirmed* without a walk over E (`rewriting_engine_kernels.py`).
@@ -44,7 +44,7 @@ from .rewriting_layout_kernels import (
     span,
 )
 
-# What comes next: a tag; what an exchanged element means is kept, or confirmed; the end; no room to go on.
+# The next step: a tag; the matchings of an exchanged element are kept, or confirmed; the end; no room to continue.
 START, END, KEEP, CONFIRM, FINISHED, NO_ROOM = 1, 2, 3, 4, 5, 6
 # A pass that visits nothing.
 FIND = 4

@@ -1,10 +1,10 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
-"""Which node of the local schema tree each element is, and which nodes a document has.
+"""The node of the local schema tree for each element, and the set of nodes of a document.
 
-An element's node follows from its parent's and its name: one look-up in a table of nodes × names. `mark_present` keeps
-of that a bit for each node, and one for each attribute that becomes an element.
+An element's node follows from its parent's and its name: one look-up in a table of nodes × names. `mark_present` sets
+one bit per node present, and one per attribute that becomes an element.
 
-Cost: some 2 ns an element.
+Cost: some 2 ns per element.
 """
 
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""Schema trees: where they come from, what corresponds in them, and their integration."""
+"""Schema trees: their sources, their correspondences, and their integration."""
 
 import lazy_loader
 

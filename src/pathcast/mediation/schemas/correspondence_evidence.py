@@ -1,10 +1,10 @@
-"""Evidence: which pairs of a correspondence are borne out, by their names or by those that stand around them.
+"""Evidence: which pairs of a correspondence are supported by their names, or by the names around them.
 
-Flooding (`similarity_flooding.py`) tells the best partner that a node could have, not whether it has one. In schemas
-with few nodes, as a sample or two show them, what is left over on both sides goes together, `price` with `author`, and
-nothing is there to say no.
+Flooding (`similarity_flooding.py`) finds the best possible partner of a node, not whether the node has one. In schemas
+with few nodes, such as those of one or two samples, the nodes left over on both sides are paired, `price` with
+`author`, without any evidence against it.
 
-A pair with names alike is borne out by them. Any other needs two things:
+A pair with similar names is supported by them. Any other pair needs two things:
 
     the schema speaks of the same   of its other nodes, a sample of what a publisher has, half have partners with names
                                     alike: not just k of n, but the lower end of Wilson's interval for that share, which
@@ -12,12 +12,12 @@ A pair with names alike is borne out by them. Any other needs two things:
     its place is the same           of its parent, siblings and children, 3 of 5 have partners with names alike around
                                     its own partner
 
-What is not borne out takes with it the pairs of its children that stay below it: they are parts of it, or alike by
+An unsupported pair also drops the pairs of its children that stay below it: they are parts of it, or similar by
 chance. Of generated catalogues (`workloads.catalogues`), three at a time and cut down to 8 nodes each, 1 pair of 30 is
 wrong, where flooding alone has 1 of 5 wrong; of forty whole ones as many are right.
 
-Invariant: the pair of the roots is always borne out, since a schema has one root.
-Cost: rounds until nothing changes, nearly always two; a look at all pairs of neighbours in each.
+Invariant: the pair of the roots is always supported, since a schema has one root.
+Cost: rounds until nothing changes, nearly always two; each round checks all pairs of neighbours.
 """
 
 from collections.abc import Collection, Mapping
@@ -26,7 +26,7 @@ from math import sqrt
 from .schema_tree import SchemaTree, name_of, parent_of
 from .similarity_flooding import name_likeness, nodes_of
 
-# Names that are as alike as this speak for themselves.
+# Names with at least this similarity are sufficient evidence.
 _ALIKE = 0.5
 # The share of a schema that must be alike, and the deviations for 95 of 100 such schemas; the share around a node.
 _SCHEMA, _DEVIATIONS = 0.5, 1.645
@@ -34,7 +34,7 @@ _AROUND = 0.6
 
 
 def borne_out(local: SchemaTree, glob: SchemaTree, correspondence: Mapping[str, str]) -> dict[str, str]:
-    """The pairs of a correspondence that are borne out."""
+    """The supported pairs of a correspondence."""
     here, there = _around(local), _around(glob)
     kept = dict(correspondence)
     while True:
@@ -51,7 +51,7 @@ def borne_out(local: SchemaTree, glob: SchemaTree, correspondence: Mapping[str, 
 
 
 def doubtful(local: SchemaTree, glob: SchemaTree, correspondence: Mapping[str, str]) -> dict[str, str]:
-    """The pairs that nothing bears out, neither their names nor what stands around them."""
+    """The pairs that neither their names nor their surroundings support."""
     kept = borne_out(local, glob, correspondence)
     return {
         path: other for path, other in correspondence.items() if path not in kept and not has_names_alike(path, other)
@@ -59,7 +59,7 @@ def doubtful(local: SchemaTree, glob: SchemaTree, correspondence: Mapping[str, s
 
 
 def has_names_alike(path: str, other: str) -> bool:
-    """Whether the names of two nodes alone say that they are one thing."""
+    """Whether the names of two nodes alone are sufficient evidence."""
     return name_likeness(name_of(path).removeprefix("@"), name_of(other).removeprefix("@")) >= _ALIKE
 
 

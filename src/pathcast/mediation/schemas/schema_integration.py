@@ -1,14 +1,13 @@
-"""Integrating schemas: one global schema tree that has a place for what each local one has.
+"""Schema integration: one global schema tree that covers all local ones.
 
-It begins with the largest of them. Each of the others is laid beside what there is by now (`similarity_flooding.py`),
-and pairs that are borne out are taken for one thing (`correspondence_evidence.py`): two places for it do less harm than
-one for two things. What the local one has and the global one lacks is added below the image of its nearest ancestor
-that has one, as optional; and what the local one lacks becomes optional. Names that are not alike leave a *doubt*,
-either way, to be told.
+The global schema begins as the largest local one. Each other one is compared with it (`similarity_flooding.py`), and
+supported pairs are merged (`correspondence_evidence.py`): two nodes for one concept do less harm than one node for two.
+A node that only the local schema has is added below the image of its nearest ancestor that has one, as optional; a node
+that the local schema lacks becomes optional. A pair whose names differ is reported as a *doubt*, merged or not.
 
 Invariant: the global schema is *stable*: names, places and attributes that it has are never changed or removed, so that
-mappings and subscriptions made before stay what they were. Same schemas in the same order, same result.
-Cost: one correspondence a schema.
+existing mappings and subscriptions keep their meaning. Same schemas in the same order, same result.
+Cost: one correspondence per schema.
 """
 
 from collections.abc import Iterable, Mapping
@@ -21,14 +20,14 @@ from .correspondence_evidence import borne_out, has_names_alike
 from .schema_tree import SchemaNode, SchemaTree, is_attribute, name_of, parent_of, steps_of
 from .similarity_flooding import correspond, nodes_of
 
-# Pairs below this confidence are not looked at.
+# Pairs below this confidence are ignored.
 _SURE = 0.05
 _OPTIONAL: dict[Occurrence, Occurrence] = {"": "?", "+": "*", "?": "?", "*": "*"}
 
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
-    """Two nodes whose names are not alike, in which of the schemas given, and whether they were taken for one."""
+    """Two nodes whose names differ, the number of the schema, and whether the nodes were merged."""
 
     schema: int
     local: str
@@ -37,20 +36,20 @@ class Doubt:
 
     def __str__(self) -> str:
         if self.taken:
-            return f"'{self.local}' was taken for '{self.glob}', whose name is not alike"
-        return f"'{self.local}' has a place of its own; it could be '{self.glob}'"
+            return f"'{self.local}' was matched with '{self.glob}', though their names differ"
+        return f"'{self.local}' was kept separate, but may be the same as '{self.glob}'"
 
 
 def integrate(schemas: Iterable[SchemaTree]) -> SchemaTree:
-    """A global schema for all of these, which should be about the same things."""
+    """A global schema for all of these, which should describe the same domain."""
     return integrate_with_doubts(schemas)[0]
 
 
 def integrate_with_doubts(schemas: Iterable[SchemaTree]) -> tuple[SchemaTree, list[Doubt]]:
-    """A global schema for all of these, and what somebody who knows them should look at."""
+    """A global schema for all of these, and the doubts that a person should review."""
     given = list(schemas)
     if not given:
-        raise MappingError("there is no schema to integrate")
+        raise MappingError("integrate needs at least one schema")
     # The largest first; the sort is stable, so equal ones stay in the order given.
     first, *others = sorted(range(len(given)), key=lambda number: -len(nodes_of(given[number])))
     glob, doubts = given[first], []
@@ -80,13 +79,13 @@ def extended(glob: SchemaTree, local: SchemaTree, correspondence: Mapping[str, s
             continue
         over = places.get(parent_of(path))
         if over is None:
-            continue  # below something that found no place either
+            continue  # below a node that has no place, either
         above, name = nodes[over], name_of(path)
         if is_attribute(path):
             above.attributes.setdefault(name)
             continue
         place = places[path] = f"{over}/{name}"
-        if place not in nodes:  # else what is there stays, and takes up what the local one has below
+        if place not in nodes:  # otherwise the existing node stays, and gets the local node's children
             node = local[path]
             above.children[name] = place
             nodes[place] = _Growing(SchemaNode(name, _OPTIONAL[node.cardinality], node.has_text))

@@ -1,8 +1,8 @@
-"""Where schema trees come from: DTDs, XML Schema, or documents that show what the schema must have been.
+"""Sources of schema trees: DTDs, XML Schema, or sample documents.
 
-From documents a tree is *inferred*: a node for each label path that occurs, with the attributes that occur, text where
-there is some, and the cardinality that the counts allow: never absent and never twice is exactly one, and so on. What
-the samples don't show, the tree doesn't have; such elements are kept as they are when documents are rewritten.
+From documents a tree is *inferred*: one node per label path that occurs, with the attributes that occur, text where
+there is some, and the cardinality that fits the counts: never absent and never twice is exactly one, and so on.
+Elements that the samples lack are not in the tree; rewriting leaves such elements unchanged.
 """
 
 import os
@@ -34,21 +34,21 @@ def tree_of_dtd(
 
 
 def infer_tree(documents: Iterable[Readable]) -> SchemaTree:
-    """The tree of the schema that sample documents show; of one that can't be read, the error has its `index`.
+    """The schema tree of sample documents; the error of an unreadable document has its `index`.
 
     >>> print(pathcast.mediation.infer_tree(["<a><b k='1'/><b>x</b></a>"]))
     a
       b+ @k #text
     """
     if isinstance(documents, str | bytes | bytearray | memoryview):
-        raise TypeError("infer_tree takes several documents; put a single one into a list")
+        raise TypeError("infer_tree takes a list of documents; put a single document into a list")
     batch = read_batch(documents, errors="return")
     for number, error in batch.errors.items():
         error.index = number
         raise error
     samples = [item_of(document) for document in batch]
     if not samples:
-        raise MappingError("a schema can't be inferred from no document")
+        raise MappingError("cannot infer a schema: no documents given")
     if len(roots := {sample.name for sample in samples}) > 1:
         raise MappingError(f"the documents have different roots: {', '.join(sorted(roots)[:5])}")
     return SchemaTree(_inferred(samples, ""))
@@ -81,8 +81,8 @@ def tree_of_xsd(
 ) -> SchemaTree:
     """The tree of an XML Schema: a path, or its text.
 
-    Nothing is fetched: schemas that it imports must lie beside it. `root` is needed where it declares several elements
-    that could be one.
+    Nothing is fetched: imported schemas must be in the same folder. `root` is needed where several declared elements
+    could be the root.
     """
     with extra("mediation"):
         import xmlschema
@@ -91,7 +91,7 @@ def tree_of_xsd(
     try:
         schema = xmlschema.XMLSchema(given, allow="local", defuse="always")
     except (xmlschema.XMLSchemaException, OSError, ValueError) as error:
-        raise MappingError(f"the XML Schema can't be read: {_first_line(error)}") from None
+        raise MappingError(f"cannot read the XML Schema: {_first_line(error)}") from None
     return SchemaTree(_XsdUnfolding(recursion, limit).node(_root(schema, root), "", ()))
 
 
@@ -110,7 +110,7 @@ def _root(schema: "XMLSchema", root: str | None) -> Any:
     candidates = [element for element in elements.values() if element.name not in used]
     if len(candidates) != 1:
         names = ", ".join(element.local_name for element in candidates or elements.values())
-        raise MappingError(f"the XML Schema has several elements that could be the root, {names}: name one (root=…)")
+        raise MappingError(f"the XML Schema has several possible roots, {names}; choose one with root=…")
     return candidates[0]
 
 
@@ -130,7 +130,7 @@ class _XsdUnfolding:
     def node(self, element: Any, cardinality: Occurrence, above: tuple[str, ...]) -> SchemaNode:
         self.made += 1
         if self.made > self.limit:
-            raise LimitError(f"the schema tree has more than {self.limit:,} nodes; raise limit=…, or cut the schema")
+            raise LimitError(f"the schema tree has more than {self.limit:,} nodes; raise limit=… or shorten the schema")
         here = (*above, element.name)
         kind = element.type
         children: dict[str, SchemaNode] = {}
@@ -196,7 +196,7 @@ def open_schema(
     except UnicodeDecodeError:
         raise MappingError(f"{file}: the file is not UTF-8") from None
     except OSError as error:
-        raise MappingError(f"{file}: can't be read: {error.strerror}") from None
+        raise MappingError(f"cannot read {file}: {error.strerror}") from None
     except PathcastError as error:
         named = file if error.index is None else samples[error.index]
         if str(named) not in error.reason:
@@ -212,4 +212,4 @@ def _declared(file: Path, root: str | None, recursion: Recursion) -> SchemaTree:
             return tree_of_xsd(file, root=root, recursion=recursion)
         case ".tree":
             return read_tree(file.read_text(encoding="utf-8-sig"))
-    raise MappingError("a schema is a .dtd, a .xsd, a .tree, a sample .xml or a folder of samples")
+    raise MappingError("a schema must be a .dtd, .xsd or .tree file, a sample .xml, or a folder of samples")

@@ -1,9 +1,9 @@
 """Schema trees: a kind of document as a tree of element types, with cardinalities and attributes (§2.3).
 
-A schema is a graph, since declarations are shared; a mapping wants to treat `teacher/name` and `student/name`
-differently. So shared parts are unfolded: a node is a *path* of names from the root, and that path is how operators,
-files and messages call it. Recursion has no unfolding: it is refused, or cut where a name comes back below itself.
-Alternatives of a choice become optional children: rewriting looks at the elements that are there.
+A schema is a graph, since declarations are shared; a mapping must treat `teacher/name` and `student/name` differently.
+So shared parts are unfolded: a node is a *path* of names from the root, and operators, files and messages use this path
+as its name. Recursion cannot be unfolded: it is rejected, or cut where a name recurs below itself. Alternatives of a
+choice become optional children: rewriting works on the elements that are present.
 
 Invariant: nodes are in preorder, so a node's subtree is a range; siblings have different names.
 Cost: linear in the unfolded tree, which is bounded (`limit`), since unfolding can be exponential.
@@ -20,13 +20,13 @@ from pathcast.errors import LimitError, MappingError
 Recursion = Literal["refuse", "cut"]
 # Nodes of an unfolded tree.
 LIMIT = 100_000
-# A step of a path; the address of a namespace may hold slashes.
+# A step of a path; a namespace URI may contain slashes.
 _STEP = re.compile(r"@?(?:\{[^}]*\})?[^/{}]+")
 
 
 @dataclass(frozen=True, slots=True)
 class SchemaNode:
-    """An element type at one place: how often it comes in its parent, whether text stands in it, what it holds."""
+    """An element type at one place: its cardinality in its parent, whether it has text, its attributes and children."""
 
     name: str
     cardinality: Occurrence = ""
@@ -40,7 +40,7 @@ class SchemaNode:
 
     @property
     def repeats(self) -> bool:
-        """May it come more than once in its parent?"""
+        """Whether it may occur more than once in its parent."""
         return self.cardinality in ("*", "+")
 
 
@@ -148,12 +148,12 @@ def _line(node: SchemaNode) -> str:
 
 
 def _nearest(path: str, paths: Mapping[str, SchemaNode]) -> str:
-    """What might have been meant: the paths with the same last name, or what the parent holds."""
+    """Suggestions: the paths with the same last name, or the parent's children."""
     same = [known for known in paths if name_of(known) == name_of(path)]
     above = parent_of(path)
     if not same and above in paths:
         same = [f"{above}/{child.name}" for child in paths[above].children]
-    return f"; there is {', '.join(same[:5])}" if same else f"; its root is '{next(iter(paths))}'"
+    return f"; did you mean {' or '.join(same[:5])}?" if same else f"; its root is '{next(iter(paths))}'"
 
 
 def _walk(root: SchemaNode) -> Iterator[tuple[str, SchemaNode]]:
@@ -174,7 +174,7 @@ class _Unfolding:
     def node(self, name: str, cardinality: Occurrence, above: tuple[str, ...]) -> SchemaNode:
         self.made += 1
         if self.made > self.limit:
-            raise LimitError(f"the schema tree has more than {self.limit:,} nodes; raise limit=…, or cut the schema")
+            raise LimitError(f"the schema tree has more than {self.limit:,} nodes; raise limit=… or shorten the schema")
         element = self.schema[name]
         here = (*above, name)
         found = {} if element.content is None else cardinalities(element.content)

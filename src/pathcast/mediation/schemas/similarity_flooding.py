@@ -1,18 +1,18 @@
-"""Finding what corresponds to what: similarity flooding over two schema trees, seeded with the likeness of names.
+"""Correspondences by similarity flooding over two schema trees, seeded with the similarity of names.
 
-Each pair of a local and a global node (elements and attributes alike) has a likeness. At first it is that of their
-names and kinds. Then it *floods*: in each round a pair gives to the pair of its parents, and to the pairs of its
-children, a share of what it has, so that `lecturer` and `instructor`, which look nothing alike, gain from standing in
-alike courses and having alike rooms. In the end the pairs are taken one by one, the best first, each node once.
+Each pair of a local and a global node (elements and attributes) has a similarity, initially that of their names and
+kinds. Then it *floods*: in each round a pair passes a share of its similarity to the pair of its parents and to the
+pairs of its children, so that `lecturer` and `instructor`, whose names differ, gain from the similarity of
+their parents and children. In the end pairs are chosen one by one, the best first, each node once.
 
-A pair that no operator could bring about is not taken: the choice is made again without it.
+A pair that no operator can produce is dropped, and the choice is repeated without it.
 
-Confidence is how far a pair is ahead of the next best that its nodes could have had, times its likeness. What is below
-`least` is left out: a missing pair is told by `Mapping.check`, a wrong one would go unseen.
+Confidence is the lead of a pair over the next best pair of its nodes, times its similarity. Pairs below `least` are
+dropped: `Mapping.check` reports a missing pair, but nothing would reveal a wrong one.
 
 Invariant: a correspondence is one to one, and an element is never made an attribute. Same input, same answer.
 Cost: rounds × nodes × nodes; two trees of 50 nodes take some milliseconds.
-Not done: values are not looked at, and no list of synonyms is known.
+Not done: comparing values; lists of synonyms.
 """
 
 import re
@@ -36,14 +36,14 @@ _CHOICES = 20
 _SETTLED = 1e-4
 # How much a pair of nodes of different kinds (with text, or with children, or neither) keeps of its names' likeness.
 _OTHER_KIND = 0.4
-# What two names that have nothing in common are still worth.
+# The similarity of two names that have nothing in common.
 _NOTHING = 0.02
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_a-zA-Z]+")
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A local node, the global one that it was found to be, and how sure that is, from 0 to 1."""
+    """A local node, the corresponding global node, and the confidence, from 0 to 1."""
 
     local: str
     glob: str
@@ -53,7 +53,7 @@ class Pair:
 def correspond(
     local: SchemaTree, glob: SchemaTree, *, known: Mapping[str, str] | None = None, least: float = 0.01
 ) -> list[Pair]:
-    """What corresponds to what, in the order of the local tree; `known` pairs are taken as they are."""
+    """The correspondence, in the order of the local tree; `known` pairs are fixed."""
     here, there = nodes_of(local), nodes_of(glob)
     fixed = dict(known or {})
     check_correspondence(local, glob, fixed)
@@ -71,7 +71,7 @@ def correspond(
 
 
 def nodes_of(tree: SchemaTree) -> list[str]:
-    """All nodes of a tree, attributes right behind their elements."""
+    """All nodes of a tree, attributes right after their elements."""
     return [
         found
         for path, node in tree.paths.items()

@@ -1,12 +1,12 @@
 """Decoding: from a message to the batch that it carries, or an error.
 
-Everything is checked before it is used as a place or a size; what comes out is built from tables of the message's own.
+Every number is checked before it is used as a place or a size; the result is built from the message's own tables.
 
-A message that is not trusted gives nothing but the documents' bytes: they are read, cut and summarised like any
-document from a stranger, so that no message can claim a summary that its documents do not have.
+From an untrusted message only the documents' bytes are used: they are read, cut and summarised like any untrusted
+document, so that no message can claim a summary that its documents do not have.
 
-Invariant: a `MessageError` or a batch; memory in proportion to the limits. Cost: decompression, one pass over
-tokens, two over values; not trusted, besides, what reading and building costs.
+Invariant: a `MessageError` or a batch; memory in proportion to the limits.
+Cost: decompression, one pass over tokens, two over values; if not trusted, also reading and building.
 """
 
 from collections.abc import Iterator
@@ -47,8 +47,8 @@ class _Tables(NamedTuple):
     column_node: Int32s
     column_kind: Int32s
     codecs: Int32s  # of the columns that are not raw
-    lengths: Int64s  # of the columns whose values have one length, else 0
-    distinct: Int64s  # of the numbered columns, else 0
+    lengths: Int64s  # of the columns whose values have one length; otherwise 0
+    distinct: Int64s  # of the numbered columns; otherwise 0
     token_lengths: Int64s
     token_bytes: Bytes
     token_meta: Int32s
@@ -59,7 +59,7 @@ class _Tables(NamedTuple):
 
 
 def decode(empty: "RoXSum", data: memoryview, limits: MessageLimits, *, trusted: bool) -> "RoXSum":
-    """The batch of a message, put into an empty one."""
+    """Decode a message into an empty batch."""
     counts, tables, contents, tokens = _unpacked(data, limits)
     with _refusing():
         if trusted:
@@ -69,7 +69,7 @@ def decode(empty: "RoXSum", data: memoryview, limits: MessageLimits, *, trusted:
 
 
 def decode_documents(empty: "RoXSum", data: memoryview, limits: MessageLimits, *, trusted: bool) -> list[bytes]:
-    """The documents of a message; unless it is trusted, an empty batch reads them so as to know that they can be."""
+    """The documents of a message; unless it is trusted, an empty batch reads them as a check."""
     counts, _, contents, tokens = _unpacked(data, limits)
     with _refusing():
         documents = contents.readable(tokens, np.arange(counts.documents, dtype=np.int64))
@@ -79,24 +79,24 @@ def decode_documents(empty: "RoXSum", data: memoryview, limits: MessageLimits, *
 
 
 def _unpacked(data: memoryview, limits: MessageLimits) -> tuple[Counts, _Tables, Contents, Tokens]:
-    """What a message has, checked."""
+    """The checked content of a message."""
     counts, blocks = unpack(data, limits)
     tables = _read_tables(TableReader(memoryview(blocks)[: counts.tables]), counts)
     contents, tokens = _contents(counts, tables, blocks)
     if int(contents.sizes.sum()) != counts.size:
-        raise MessageError("the documents of the message are not as long as its header says")
+        raise MessageError("the documents of the message do not have the length that its header states")
     return counts, tables, contents, tokens
 
 
 @contextmanager
 def _refusing() -> Iterator[None]:
-    """What is wrong with documents is wrong with their message."""
+    """Turn errors of documents into errors of their message."""
     try:
         yield
     except UnicodeDecodeError:
-        raise MessageError("a document of the message is text, but not UTF-8") from None
+        raise MessageError("a document of the message is not valid UTF-8") from None
     except LimitError as error:
-        raise MessageError(f"the message is beyond a limit: {error}") from None
+        raise MessageError(f"the message exceeds a limit: {error}") from None
 
 
 def _read_tables(reader: TableReader, counts: Counts) -> _Tables:
@@ -110,7 +110,7 @@ def _read_tables(reader: TableReader, counts: Counts) -> _Tables:
         raise MessageError("the names of the message are not UTF-8") from None
     names = names if counts.names else []
     if len(names) != counts.names or len(set(names)) != len(names) or "" in names:
-        raise MessageError("the message does not have the names that it counts")
+        raise MessageError("the names of the message are not the distinct names that its header counts")
     nodes, columns, tokens = counts.nodes, counts.columns, counts.tokens
     parents, node_names = np.arange(nodes) - reader.numbers(nodes, nodes), reader.numbers(nodes, counts.names - 1)
     column_node = reader.sums(columns, NONE, nodes - 1)
@@ -131,12 +131,12 @@ def _read_tables(reader: TableReader, counts: Counts) -> _Tables:
         raise MessageError("the tables of the message contradict each other")
     followers = reader.signed(counts.pairs, tokens) + np.repeat(np.arange(tokens + 1), follow)
     if counts.pairs and (int(followers.min()) < 0 or int(followers.max()) > tokens):
-        raise MessageError("a token of the message is followed by one that is not there")
+        raise MessageError("a token of the message refers to an unknown next token")
     occurrences = reader.numbers(int(np.count_nonzero(follow > 1)), counts.token_total + counts.documents)
     raw_lengths = reader.numbers(counts.raw, counts.size)
     reader.close()
     if int(raw_lengths.sum()) != counts.raw_bytes:
-        raise MessageError("the raw documents of the message are not as long as its header says")
+        raise MessageError("the raw documents of the message do not have the length that its header states")
     begin = offsets_of(follow)
     return _Tables(
         ids,
@@ -179,7 +179,7 @@ def _contents(counts: Counts, tables: _Tables, blocks: bytes) -> tuple[Contents,
     token_column = np.ascontiguousarray(tables.token_meta[M_COLUMN])
     column_counts = np.bincount(token_column[tokens] + 1, minlength=counts.columns + 1)[1:]
     if int(column_counts.sum()) != counts.values or int(column_counts[: RAW_TEXT + 1].sum()) != counts.raw:
-        raise MessageError("the documents of the message have other values than it counts")
+        raise MessageError("the number of values in the message differs from its header")
     starts, lengths, pool = _values(counts, tables, column_counts, texts, numbers, raw)
     stop = np.cumsum(column_counts)
     value_begin = np.zeros(counts.documents + 1, dtype=np.int64)
@@ -202,7 +202,7 @@ def _tokens(counts: Counts, tables: _Tables, streams: Bytes) -> tuple[Int64s, In
     sizes[follow > 1] = tables.occurrences * widths[follow > 1]
     stop = np.cumsum(sizes)
     if int(stop[-1]) != len(streams):
-        raise MessageError("the streams of the message are not as long as its tables say")
+        raise MessageError("the streams of the message do not have the length that its tables state")
     at = stop - sizes
     token_begin = np.zeros(counts.documents + 1, dtype=np.int64)
     tokens = np.empty(counts.token_total, dtype=np.int32)
@@ -211,7 +211,7 @@ def _tokens(counts: Counts, tables: _Tables, streams: Bytes) -> tuple[Int64s, In
         tables.follow_begin, tables.followers, widths, at, stop, streams, counts.tokens, token_begin, tokens
     )
     if read != counts.token_total or not np.array_equal(at, stop):
-        raise MessageError("the streams of the message do not make the documents that it counts")
+        raise MessageError("the streams of the message yield other documents than its header states")
     return token_begin, tokens
 
 
@@ -227,7 +227,7 @@ def _values(
     widths = np.where(tables.distinct > 1, np.where(tables.distinct <= 256, 1, 2), 0).astype(np.int32)
     number_sizes = widths * count
     if sum(number_sizes.tolist()) != len(numbers) or np.any((tables.codecs == NUMBERED) & (tables.distinct == 0)):
-        raise MessageError("the columns of the message are not as long as its tables say")
+        raise MessageError("the columns of the message do not have the length that its tables state")
     pool = np.empty(len(texts) + len(raw), dtype=np.uint8)
     pool[len(texts) :] = raw
     entries = np.empty(2 * MAX_DISTINCT, dtype=np.int64)
@@ -235,7 +235,7 @@ def _values(
     stored = StoredColumns(begin, tables.codecs, tables.lengths, tables.distinct, widths, numbers_at)
     read = read_columns(stored, texts, numbers, pool, starts, lengths, entries)
     if read != len(texts):
-        raise MessageError("a column of the message does not have the values that its documents ask for")
+        raise MessageError("a column of the message lacks values that its documents need")
     return starts, lengths, pool
 
 
@@ -245,14 +245,14 @@ def _trusted(empty: "RoXSum", tables: _Tables, contents: Contents, tokens: Token
         paths = LabelPaths.of(tables.names, tables.node_parent, tables.node_name)
         skeletons = Skeletons.of(paths, tables.column_node, tables.column_kind, tokens)
     except ValueError as error:
-        raise MessageError(f"the tables of the message make no summary: {error}") from None
+        raise MessageError(f"the tables of the message are not a valid summary: {error}") from None
     leaf_begin = np.zeros(len(contents) + 1, dtype=np.int64)
     leaves = np.empty(len(contents.tokens), dtype=np.int32)
     stamps = np.zeros(len(paths), dtype=np.int64)
     tree = PathTree(paths.slots, paths.parents, paths.name_ids, skeletons.node_kinds())
     count = leaves_of_tokens(contents.token_rows, tokens.meta, tree, stamps, leaf_begin, leaves)
     if count < 0:
-        raise MessageError("a document of the message has elements that do not close")
+        raise MessageError("a document of the message has unclosed elements")
     leaves = leaves[:count].copy()
     raw = np.flatnonzero(contents.tokens[contents.token_begin[:-1]] <= RAW_TEXT)
     if len(raw):

@@ -1,7 +1,7 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
 """Reading messages: ranks back to tokens, columns back to values.
 
-Invariant: whatever the arrays hold, nothing is read or written outside them; what does not add up gives `WRONG`.
+Invariant: whatever the arrays hold, nothing is read or written outside them; inconsistent input returns `WRONG`.
 """
 
 from typing import NamedTuple

@@ -3,7 +3,7 @@
     rows ──count──▶ pairs, tokens and columns in use ──▶ numbers of the message's own
          ──write──▶ streams of ranks · values by column ──▶ plain, numbered or of one length ──▶ frames
 
-Invariant: only what the batch's own documents use is written, whatever its tables hold besides.
+Invariant: only tokens, columns and paths of the batch's own documents are written, whatever else its tables hold.
 Cost: two passes over pairs of tokens, three over values, and zstd's time for a tenth of the documents' size.
 """
 
@@ -83,7 +83,7 @@ def encode(batch: "RoXSum", *, level: int) -> bytes:
     pairs = _ranked(batch, numbering, token_column)
     values = np.zeros(skeletons.columns, dtype=np.int64)
     np.add.at(values, token_column[token_column >= 0], pairs.tokens[:none][token_column >= 0])
-    # The raw tokens and columns are always there, so that they have their numbers in every message.
+    # The raw tokens and columns are always included, so that their numbers are the same in every message.
     used_tokens, used_columns = _used(pairs.tokens[:none]), _used(values)
     streams = np.empty(int(pairs.stream_sizes.sum()), dtype=np.uint8)
     column_begin = offsets_of(values)
@@ -167,7 +167,9 @@ def _ranked(batch: "RoXSum", numbering: Numbering, token_column: Int32s) -> _Pai
     count_pairs(batch.rows, batch.contents.token_begin, numbering.pair_of, counts)
     used = np.flatnonzero(counts)
     if len(used) > MAX_PAIRS:
-        raise LimitError(f"the documents have {len(used):,} kinds of neighbouring markup; split the batch")
+        raise LimitError(
+            f"the documents have {len(used):,} pairs of adjacent tokens, too many for one message; split it"
+        )
     none = len(token_column)
     both = numbering.before[used].astype(np.int64), numbering.after[used].astype(np.int64)
     before, after = (np.where(each < 0, none, each) for each in both)

@@ -1,5 +1,5 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
-"""Writing messages: what follows what in skeletons, and values by column.
+"""Writing messages: successors of tokens, and values by column.
 
 Skeletons: which token comes next depends mostly on the one before, so a token is written as its rank among the tokens
 that ever follow its predecessor, most frequent first, into a stream of that predecessor's own. Where only one ever
@@ -17,7 +17,7 @@ from ..batch_contents_kernels import ValueRows
 from ..token_table_kernels import NONE
 
 PLAIN, NUMBERED, FIXED = 0, 1, 2
-# What is known of a pair.
+# The fields of a pair.
 P_WIDTH, P_RANK, P_STREAM, P_COLUMN, P_COLUMNS = range(5)
 
 

@@ -1,4 +1,4 @@
-"""The wire form: a header that says how much of everything there is, and compressed blocks.
+"""The wire form: a header with counts, and compressed blocks.
 
     header   magic, version, counts, checksum of all that follows; then the frames' sizes, and the frames (zstd)
     blocks   the frames' content: a small one of tables, then streams, texts and numbers by column (`batch_encoder.py`)
@@ -6,13 +6,13 @@
     tables   ids of the documents · names · the tree (parent and name of each label path) · columns (label path, kind,
              how they are written) · tokens (bytes, label path, column, flags) · what follows each token
 
-The extents are not written: a document's leaves follow from its tokens, which the message has anyway, and extents
-that are worked out can't contradict the documents. Documents that could not be cut travel raw and are read on arrival.
+The extents are not written: a document's leaves follow from its tokens, which the message has anyway, and computed
+extents cannot contradict the documents. Documents that could not be cut are sent raw and read on arrival.
 
 A number in a table takes 1, 2, 4 or 8 bytes, the same for a whole table, low bytes of all first.
 
-Invariant: a reader allocates nothing on the word of a message alone: every count is checked against the limits and
-against what is there.
+Invariant: a reader does not trust a message's counts: every count is checked against the limits and against the bytes
+present before anything is allocated.
 """
 
 import struct
@@ -32,7 +32,7 @@ from .message_limits import MessageLimits
 MAGIC = b"RoXS"
 VERSION = 1
 CHECKSUM = 16
-# A segment of a block begins a frame of its own from this size on; smaller ones share frames up to that one.
+# A segment of a block of at least this size begins its own frame; smaller ones share frames up to this size.
 OWN_FRAME = 16 << 10
 SHARED_FRAME = 128 << 10
 # Different label paths, and pairs of tokens that follow each other, in one message.
@@ -45,7 +45,7 @@ _WIDTHS = (1, 2, 4, 8)
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """How much of everything a message has."""
+    """The counts in the header of a message."""
 
     documents: int
     next_id: int
@@ -66,10 +66,10 @@ class Counts:
     frames: int
 
     def check(self, limits: MessageLimits) -> None:
-        """Refuse counts beyond the limits, or that no message can have."""
+        """Reject counts beyond the limits, or that no message can have."""
         limits.check("documents", self.documents)
         limits.check("bytes", self.size)
-        # The shortest token has two bytes, but for white space after the root.
+        # The shortest token has two bytes, except white space after the root.
         most = self.size // 2 + 2 * self.documents + 2
         bounds = {
             "token_total": most,
@@ -90,7 +90,7 @@ class Counts:
         }
         for name, most in bounds.items():
             if getattr(self, name) > most:
-                raise MessageError(f"the message claims {getattr(self, name):,} for '{name}', more than it can have")
+                raise MessageError(f"the message states {getattr(self, name):,} for '{name}', more than is possible")
 
     @property
     def block_bytes(self) -> int:
@@ -111,12 +111,12 @@ def pack(counts: Counts, frames: list[tuple[int, bytes]]) -> bytes:
 
 
 def unpack(data: memoryview, limits: MessageLimits) -> tuple[Counts, bytes]:
-    """The counts and the joined blocks of a message; `MessageError` when something is wrong with it."""
+    """The counts and the joined blocks of a message; `MessageError` when it is invalid."""
     if len(data) < HEADER:
-        raise MessageError(f"the message is cut off: {len(data)} bytes, a header alone has {HEADER}")
+        raise MessageError(f"the message is truncated: {len(data)} bytes, but the header alone has {HEADER}")
     magic, version, flags = _PREFIX.unpack_from(data)
     if magic != MAGIC:
-        raise MessageError("this is no RoXSum message: it does not begin with 'RoXS'")
+        raise MessageError("not a RoXSum message: it does not begin with 'RoXS'")
     if version != VERSION or flags:
         raise MessageError(
             f"the message has version {version} and flags {flags}; this Pathcast reads version {VERSION}"
@@ -124,7 +124,7 @@ def unpack(data: memoryview, limits: MessageLimits) -> tuple[Counts, bytes]:
     counts = Counts(*_COUNTS.unpack_from(data, _PREFIX.size))
     head, body = data[: HEADER - CHECKSUM], data[HEADER:]
     if _checksum(head, body) != data[HEADER - CHECKSUM : HEADER]:
-        raise MessageError("the message is damaged: its checksum does not fit")
+        raise MessageError("the message is damaged: checksum mismatch")
     counts.check(limits)
     return counts, _blocks(counts, body)
 
@@ -132,10 +132,10 @@ def unpack(data: memoryview, limits: MessageLimits) -> tuple[Counts, bytes]:
 def _blocks(counts: Counts, body: memoryview) -> bytes:
     at = counts.frames * _FRAME.size
     if at > len(body):
-        raise MessageError("the message is cut off within its table of frames")
+        raise MessageError("the message is truncated within its table of frames")
     sizes = [_FRAME.unpack_from(body, k * _FRAME.size) for k in range(counts.frames)]
     if sum(size for size, _ in sizes) != counts.block_bytes or sum(stored for _, stored in sizes) != len(body) - at:
-        raise MessageError("the frames of the message are not as long as its header says")
+        raise MessageError("the frames of the message do not have the length that its header states")
     decompressor = zstandard.ZstdDecompressor()
     parts = []
     for size, stored in sizes:
@@ -146,7 +146,7 @@ def _blocks(counts: Counts, body: memoryview) -> bytes:
                 raise MessageError("a frame of the message does not hold what the header says")
             parts.append(decompressor.decompress(frame, max_output_size=size))
         except zstandard.ZstdError as error:
-            raise MessageError(f"a frame of the message can't be unpacked: {error}") from None
+            raise MessageError(f"cannot decompress a frame of the message: {error}") from None
         if len(parts[-1]) != size:
             raise MessageError("a frame of the message does not hold what the header says")
     return b"".join(parts)
@@ -182,7 +182,7 @@ def compress(block: UInt8s, segments: Int64s, compressor: zstandard.ZstdCompress
 
 
 class _Compressors(threading.local):
-    """Compressors by level: one costs more to make than a small message to compress. One set a thread."""
+    """Compressors by level: making one costs more than compressing a small message. One set per thread."""
 
     def __init__(self) -> None:
         self.by_level: dict[int, zstandard.ZstdCompressor] = {}
@@ -197,7 +197,7 @@ def compressor_of(level: int) -> zstandard.ZstdCompressor:
     if found is None:
         given: object = level
         if not isinstance(given, int) or given > zstandard.MAX_COMPRESSION_LEVEL:
-            raise ValueError(f"level={level!r}: must be a level of zstd, at most {zstandard.MAX_COMPRESSION_LEVEL}")
+            raise ValueError(f"level={level!r}: must be a zstd level, at most {zstandard.MAX_COMPRESSION_LEVEL}")
         found = _compressors.by_level[level] = zstandard.ZstdCompressor(level=level)
     return found
 
@@ -231,7 +231,7 @@ class TableWriter:
 
 
 class TableReader:
-    """Reads what a `TableWriter` wrote, believing nothing."""
+    """Reads the bytes of a `TableWriter`, and checks everything."""
 
     def __init__(self, data: memoryview) -> None:
         self.data = data
@@ -239,41 +239,41 @@ class TableReader:
 
     def _take(self, size: int) -> memoryview:
         if size > len(self.data) - self.at:
-            raise MessageError("the tables of the message are cut off")
+            raise MessageError("the tables of the message are truncated")
         self.at += size
         return self.data[self.at - size : self.at]
 
     def numbers(self, count: int, most: int) -> Int64s:
-        """So many numbers, none larger than `most`."""
+        """`count` numbers, none larger than `most`."""
         width = self._take(1)[0]
         if width not in _WIDTHS:
-            raise MessageError(f"the message has numbers of {width} bytes")
+            raise MessageError(f"unsupported width of numbers in the message: {width} bytes")
         planes = np.frombuffer(self._take(count * width), dtype=np.uint8).reshape(width, count)
         values = np.ascontiguousarray(planes.T).view(f"<u{width}").reshape(count)
         if count and int(values.max()) > most:
-            raise MessageError(f"the message has a number {int(values.max()):,} where at most {most:,} can stand")
+            raise MessageError(f"the message has the number {int(values.max()):,} where at most {most:,} is allowed")
         return values.astype(np.int64)
 
     def signed(self, count: int, most: int) -> Int64s:
-        """So many numbers, none further than `most` from 0."""
+        """`count` numbers, none further than `most` from 0."""
         values = self.numbers(count, 2 * most + 1)
         return np.where(values & 1, -(values >> 1) - 1, values >> 1)
 
     def sums(self, count: int, least: int, most: int) -> Int64s:
-        """So many numbers within bounds, written as the difference of each from the one before."""
+        """`count` numbers within bounds, written as the difference of each from the one before."""
         values = np.cumsum(self.signed(count, most + 1))
         if count and (int(values.min()) < least or int(values.max()) > most):
             raise MessageError(f"the message has a number outside {least:,} to {most:,}")
         return values
 
     def texts(self, most: int) -> memoryview:
-        """Bytes, at most so many."""
+        """Bytes, up to `most`."""
         (size,) = struct.unpack("<Q", self._take(8))
         if size > most:
-            raise MessageError("a text of the message is longer than it can be")
+            raise MessageError("a text of the message is longer than is possible")
         return self._take(size)
 
     def close(self) -> None:
-        """Refuse anything left over."""
+        """Reject leftover bytes."""
         if self.at != len(self.data):
             raise MessageError("the tables of the message have bytes left over")

@@ -1,4 +1,4 @@
-"""Limits on a message: what it may make its receiver spend before it is refused."""
+"""Limits on a message: bounds on the memory and time that it may cost its receiver."""
 
 from dataclasses import dataclass, fields
 
@@ -9,9 +9,9 @@ from pathcast.errors import LimitError, MessageError
 class MessageLimits:
     """Bounds on one message.
 
-    documents: how many it may carry. bytes: of all documents together, as they come out; everything that decoding
-    allocates is a small multiple of it (20 times at worst, twice as a rule), and is allocated only after the message's
-    own figures were checked.
+    documents: the number of documents. bytes: of all documents together, decompressed; the memory for decoding is a
+    small multiple of it (20 times at worst, usually twice), and is allocated only after the message's own counts were
+    checked.
     """
 
     documents: int = 1 << 20
@@ -21,10 +21,10 @@ class MessageLimits:
         for field in fields(self):
             value = getattr(self, field.name)
             if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-                raise LimitError(f"MessageLimits({field.name}={value!r}): a limit is a whole number from 1 up")
+                raise LimitError(f"MessageLimits({field.name}={value!r}): a limit must be an int of at least 1")
 
     def check(self, limit: str, found: int) -> None:
-        """Refuse a message that has more of something than is allowed."""
+        """Reject a message that exceeds a limit."""
         allowed = getattr(self, limit)
         if found > allowed:
             advice = f"raise it with MessageLimits({limit}=…)"

@@ -1,11 +1,11 @@
 """Numbering: which tokens are neighbours, and which values of a column are equal, found once for all parts of a batch.
 
-A message writes a token as its rank among those that follow its predecessor, and a repeated value as a number. To find
-pairs of neighbours and equal values takes hashing; the parts into which a batch is split mostly share their documents
-(ten targets a document are ordinary), so it is done for the batch, and each part only counts.
+A message writes a token as its rank among those that follow its predecessor, and a repeated value as a number. Finding
+pairs of neighbours and equal values takes hashing; the parts of a batch mostly share their documents (ten targets per
+document are common), so hashing is done once for the batch, and each part only counts.
 
 Invariant: the numbers of pairs, and of values within a column, are dense from 0 on and mean the same in every part.
-Cost: one hash probe a token and one a value, once; then 4 bytes a token and 4 a value while the batch lives.
+Cost: one hash probe per token and one per value, once; then 4 bytes per token and per value while the batch lives.
 """
 
 from collections.abc import Callable
@@ -39,7 +39,7 @@ class Numbering(NamedTuple):
 
 
 class Kept:
-    """The numbering of all rows, from when the parts that were asked for make up a quarter of them."""
+    """Keeps the numbering of all rows, once the requested parts make up a quarter of them."""
 
     def __init__(self) -> None:
         self._numbering: Numbering | None = None

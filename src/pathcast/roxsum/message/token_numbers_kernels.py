@@ -1,8 +1,8 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
 """Numbering for kernels: pairs of neighbouring tokens, and equal values of a column, get one number each.
 
-Both are hash tables with open addressing. A column whose values hardly repeat is given up after some hundred of them,
-and so is one with `MAX_DISTINCT` different ones: their values have no number, and cost no more hashing.
+Both are hash tables with open addressing. A column whose values hardly repeat is dropped after some hundred of them,
+and so is one with `MAX_DISTINCT` different values: its values have no numbers, and need no more hashing.
 """
 
 from typing import NamedTuple
@@ -20,7 +20,7 @@ MAX_PROBES = 64
 MAX_DISTINCT = 1 << 16
 COLUMN_BITS = 24
 COLUMNS = (1 << COLUMN_BITS) - 1
-# After so many values of a column that are mostly different, numbers don't pay.
+# After this many mostly different values of a column, numbers do not pay.
 TRIED = 512
 
 
