@@ -75,10 +75,10 @@ def test_json_has_the_bytes_and_who_takes_them(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
-        ("{", "no JSON"),
+        ("{", "not valid JSON"),
         pytest.param("[" * 100_000, "no change", id="deep"),
-        pytest.param('{"change": "\udcff"}', "a change reads", id="bytes"),
-        ('{"change": "insert", "table": "Stocks"}', "a change reads"),
+        pytest.param('{"change": "\udcff"}', "not a change; expected", id="bytes"),
+        ('{"change": "insert", "table": "Stocks"}', "not a change; expected"),
         ('{"change": "insert", "table": ["Stocks"], "row": {}}', "a table has a name, not ['Stocks']"),
         ('{"change": "update", "table": "Reviews", "row": {"symbol": "X", "rating": 1}}', "not an update without them"),
         ('{"change": "insert", "table": "Nope", "row": {}}', "there is no table 'Nope'"),
@@ -152,7 +152,7 @@ def test_a_line_ends_where_json_says_and_a_terminal_is_not_acted_on(tmp_path: Pa
 def test_stdin_is_read_once(tmp_path: Path) -> None:
     (tmp_path / "schema").write_text(SCHEMA)
     result = CliRunner().invoke(app, [str(tmp_path / "schema"), "-", "-"], input=SUBSCRIPTIONS)
-    assert result.exit_code == 2 and "can't both come from stdin" in result.stderr
+    assert result.exit_code == 2 and "cannot both come from stdin" in result.stderr
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
