@@ -60,7 +60,7 @@ def test_something_wrong_gives_exit_status_1_and_the_way_to_mend_it(run, no_java
     if arguments:
         assert json.loads(answer.stdout)["fine"] is False
     else:
-        assert "problem found; fixes above" in answer.output
+        assert "found; fixes above" in answer.output
 
 
 def test_a_note_alone_is_not_wrong(run, monkeypatch):

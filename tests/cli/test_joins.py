@@ -76,7 +76,7 @@ def test_json_has_the_bytes_and_who_takes_them(tmp_path: Path) -> None:
     ("line", "reason"),
     [
         ("{", "not valid JSON"),
-        pytest.param("[" * 100_000, "no change", id="deep"),
+        pytest.param("[" * 100_000, "not a change", id="deep"),
         pytest.param('{"change": "\udcff"}', "not a change; expected", id="bytes"),
         ('{"change": "insert", "table": "Stocks"}', "not a change; expected"),
         ('{"change": "insert", "table": ["Stocks"], "row": {}}', "a table has a name, not ['Stocks']"),

@@ -88,7 +88,7 @@ def test_schemas_are_integrated_to_one_that_can_be_used(folder: Path) -> None:
         (["map", "global.tree", "annex.tree", "--pair", "a"], "--pair a: expected LOCAL=GLOBAL"),
         (["map", "global.tree", "annex.tree", "--pair", "a=staff"], "the local schema has no 'a'"),
         (["map", "global.tree", "annex.tree", "--pair", "staff=b"], "the global schema has no 'b'"),
-        (["rewrite", "annex.tree", "."], ".: a folder, not a document"),
+        (["rewrite", "annex.tree", "."], ".: this is a folder, not a document"),
         (["rewrite", "ours.toml", "wrong.xml"], "wrong.xml: line 1, column 8: no element found"),
         (["rewrite", "ours.toml", "other.xml"], "other.xml: the document's root is 'news'"),
         (["rewrite", "annex.tree", "nothing.xml"], "nothing.xml: no such file"),
