@@ -458,8 +458,8 @@ def test_documents_before_subscriptions_are_told_so(tmp_path: Path, subscription
     (tmp_path / "feed.xml").write_text("<?xml version='1.0'?>\n<feed/>")
     outcome = Outcome(tmp_path / "feed.xml", subscriptions)
     assert outcome.status == 2
-    assert outcome.err == f"error: {tmp_path / 'feed.xml'}: this is an XML file, not subscriptions; order: SUBSCRIPTIONS
-    DOCUMENT…\n"
+    reason = "this is an XML file, not subscriptions; order: SUBSCRIPTIONS DOCUMENT…"
+    assert outcome.err == f"error: {tmp_path / 'feed.xml'}: {reason}\n"
 
 
 def test_a_file_without_subscriptions_is_noted(tmp_path: Path, stories: Path) -> None:

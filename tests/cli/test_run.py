@@ -264,7 +264,7 @@ def test_a_batch_that_would_find_something_where_it_writes_is_told_before_anythi
     (folder / place).mkdir()
     answer = CliRunner().invoke(app, ["run", str(folder / "batch.toml"), "--dry-run"])
     assert isinstance(answer.exception, pathcast.PipelineError)
-    assert f"there is something at {folder / place} already; remove it, or give" in str(answer.exception)
+    assert f"{folder / place} already exists; remove it, or set" in str(answer.exception)
     kept = BATCH.replace('columns = ["number"]\n', 'columns = ["number"]\nmode = "append"\n') + 'mode = "append"\n'
     (folder / "batch.toml").write_text(kept)
     assert CliRunner().invoke(app, ["run", str(folder / "batch.toml"), "--dry-run"]).exit_code == 0

@@ -398,7 +398,7 @@ def test_large_files_come_in_several_arrow_batches(feed):
         ({"maxFileAge": "1d"}, "whatever their age"),
         ({"maxFilePerTrigger": "1"}, "did you mean maxFilesPerTrigger?"),
         ({"wholetext": "true"}, "supported: maxFilesPerTrigger, maxBytesPerTrigger, latestFirst"),
-        ({"maxFilesPerTrigger": "0"}, "maxFilesPerTrigger must be a whole number from 1 up, got '0'"),
+        ({"maxFilesPerTrigger": "0"}, "maxFilesPerTrigger must be a whole number of at least 1, got '0'"),
         ({"maxFilesPerTrigger": "1", "maxBytesPerTrigger": "1"}, "not both"),
         ({"latestFirst": "yes"}, "latestFirst must be true or false, got 'yes'"),
         ({"settle": "2s"}, 'must look like "2 seconds"'),

@@ -135,7 +135,7 @@ def test_the_plan_says_when_files_are_read_and_finds_them_as_the_stream_does(fol
     source = 'format = "files"\npath = "feed/{a,b}.xml"\nsettle = "5 minutes"'
     planned = dict(plan(pipeline(folder, source=source, stream=stream)))
     assert planned["new files"] == "read when they have not changed for 5 minutes"
-    with pytest.raises(PipelineError, match="there is nothing at"):
+    with pytest.raises(PipelineError, match="does not exist"):
         list(plan(pipeline(folder, source=source.replace("a,b", "b,c"), stream=stream)))
 
 

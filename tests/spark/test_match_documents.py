@@ -153,8 +153,8 @@ def test_a_relative_path_means_the_drivers_folder(spark, tmp_path, monkeypatch):
     ("schema", "arguments", "reason"),
     [
         ("id int, body binary", {}, "no column 'xml'.*the columns are id, body"),
-        ("id int, xml int", {}, "column 'xml' is of type int; documents are binary or string"),
-        ("xml binary, error string", {}, "column 'error' is taken"),
+        ("id int, xml int", {}, "column 'xml' is of type int; documents must be binary or string"),
+        ("xml binary, error string", {}, "column 'error' already exists"),
         ("xml binary, Matches string", {}, "column 'Matches' is taken"),
         ("xml binary, subscribers string", {"by": "subscriber"}, "column 'subscribers' is taken"),
         ("xml binary", {"by": "name"}, "by='name': must be 'id' or 'subscriber'"),
@@ -177,7 +177,7 @@ def test_a_missing_index_is_refused_and_the_way_to_make_one_said(spark, tmp_path
 
 
 def test_an_index_that_is_gone_when_a_worker_wants_it_is_named(tmp_path):
-    with pytest.raises(PipelineError, match=r"worker can't read the index .*gone"):
+    with pytest.raises(PipelineError, match=r"worker cannot read the index .*gone"):
         opening.opened(str(tmp_path / "gone"))
 
 
@@ -308,7 +308,7 @@ def test_documents_are_read_by_path_inside_the_workers(spark, index, tmp_path):
     assert "none.xml" in errors[3] and "null" in errors[4] and "size" in errors[5]
     with pytest.raises(PipelineError, match="no column 'file' with paths"):
         match_documents(frame(spark), index, document_path="file")
-    with pytest.raises(PipelineError, match="'xml' is of type binary; paths are strings"):
+    with pytest.raises(PipelineError, match="'xml' is of type binary; paths must be strings"):
         match_documents(frame(spark), index, document_path="xml")
 
 

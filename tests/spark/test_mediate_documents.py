@@ -201,11 +201,11 @@ def test_what_is_asked_wrongly_is_said(spark, mediator, folder):
     documents = spark.createDataFrame(PEOPLE, "publisher string, version int, xml binary")
     with pytest.raises(PipelineError, match="no column 'source'; the columns are"):
         mediate(documents, mediator, schema="source")
-    with pytest.raises(PipelineError, match="names of schemas are strings"):
+    with pytest.raises(PipelineError, match="names of schemas must be strings"):
         mediate(documents, mediator, schema="version")
-    with pytest.raises(PipelineError, match="versions are whole numbers"):
+    with pytest.raises(PipelineError, match="versions must be whole numbers"):
         mediate(documents, mediator, version="publisher")
     with pytest.raises(PipelineError, match="no binary column 'structure'"):
         match_documents(documents, folder, structure="structure")
-    with pytest.raises(PipelineError, match="is not one that a stage of Pathcast made"):
+    with pytest.raises(PipelineError, match="was not made by Pathcast"):
         match_documents(documents.selectExpr("xml", "xml as structure", "1 as error"), folder, structure="structure")

@@ -65,7 +65,7 @@ def test_rows_are_subscribed_or_told_and_changes_follow_in_their_order(spark, tm
 def test_what_fails_in_the_task_is_raised_as_it_is_and_an_empty_table_is_an_overlay(spark, tmp_path):
     table = spark.createDataFrame([], COLUMNS)
     Subscriptions().compile().save(tmp_path / "index")
-    with pytest.raises(PipelineError, match="is one index without versions"):
+    with pytest.raises(PipelineError, match="is an index without versions"):
         compile_overlay(table, tmp_path / "index", Topology.tree(2))
     with pytest.raises(PipelineError, match="the changes have no column 'change'"):
         compile_overlay(table, tmp_path / "overlay", Topology.tree(2), changes=table)

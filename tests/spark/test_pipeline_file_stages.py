@@ -25,7 +25,7 @@ def test_mediation_and_messages_need_documents_in_a_column(tmp_path):
     text = SMALL.replace('"parquet"', '"files"') + 'per = "message"\n\n[mediation]\nmediator = "mediator"\n'
     found = problems(tmp_path, text)
     assert [key for _, key, _ in found] == ["deliveries.per", "mediation.mediator"]
-    assert all("not with documents by path" in reason for *_, reason in found)
+    assert all("not documents by path" in reason for *_, reason in found)
 
 
 def test_mediation_needs_a_mediator(tmp_path):
@@ -56,7 +56,7 @@ def test_overlay_shards_and_joins_arrive(tmp_path):
         ('[overlay]\nlevels = 2\npolicy = "ES-s"', 15, "overlay.policy", "ES takes no negative annotations"),
         ("[overlay]\nlevels = 2\nkeep = 0", 15, "overlay.keep", "must be a number above 0, at most 1, not 0"),
         ('[overlay]\ntopology = "t"\nlevels = 2', 15, "overlay.levels", "stands beside overlay.topology"),
-        ("[overlay]\nfanout = 2", 14, "overlay.fanout", "goes with overlay.levels, which is not given"),
+        ("[overlay]\nfanout = 2", 14, "overlay.fanout", "needs overlay.levels, which is missing"),
         ("[overlay]\n[subscriptions2]", 14, "subscriptions2", "there is no such key; did you mean subscriptions"),
         ('[joins]\nschema = "s"', 13, "joins.key", "is missing: A column of whole numbers"),
         ('[joins]\nscheme = "ref-j"', 14, "joins.scheme", 'must be "ref-sj-clu+" or'),
@@ -72,13 +72,13 @@ def test_what_is_wrong_with_overlay_and_joins_is_named_with_its_line(tmp_path, m
 @pytest.mark.parametrize(
     ("more", "line", "key", "reason"),
     [
-        ("", 13, "joins.subscriptions", "is missing, and so is joins.versions"),
-        ('versions = "s3a://bucket/v"', 17, "joins.versions", "local or mounted, not an address"),
-        ('versions = "v"\nper = "message"', 18, "joins.per", "goes with joins.deliveries, which is not given"),
-        ('versions = "v"\nshards = 2', 18, "joins.shards", "goes with joins.deliveries, which is not given"),
+        ("", 13, "joins.subscriptions", "is missing: give joins.subscriptions"),
+        ('versions = "s3a://bucket/v"', 17, "joins.versions", "local or mounted folder, not an address"),
+        ('versions = "v"\nper = "message"', 18, "joins.per", "needs joins.deliveries, which is missing"),
+        ('versions = "v"\nshards = 2', 18, "joins.shards", "needs joins.deliveries, which is missing"),
         ('versions = "v"\nper = "document"', 18, "joins.per", 'must be "subscription" or "message"'),
-        ('versions = "v"\ncontents = "c"', 18, "joins.contents", "goes with [stream]: a batch begins with empty"),
-        ('subscriptions = "j"\ncontents = "c"', 18, "joins.contents", "goes with joins.versions: without it no"),
+        ('versions = "v"\ncontents = "c"', 18, "joins.contents", "needs [stream]: in a batch"),
+        ('subscriptions = "j"\ncontents = "c"', 18, "joins.contents", "needs joins.versions: without it no"),
     ],
 )
 def test_what_is_wrong_with_versions_and_deliveries_of_joins_is_named_with_its_line(tmp_path, more, line, key, reason):
@@ -107,7 +107,7 @@ def test_what_does_not_go_together_is_said(tmp_path):
     said = {key: reason for _, key, reason in problems(tmp_path, text)}
     assert said.keys() == {"overlay.topology", "subscriptions.shards", "deliveries.per"}
     assert "is compiled to an overlay" in said["overlay.topology"]
-    assert "routers are its shards" in said["subscriptions.shards"]
+    assert "are its shards" in said["subscriptions.shards"]
     by_path = SMALL.replace('"parquet"', '"files"') + "\n[overlay]\nlevels = 2\n"
     assert [key for _, key, _ in problems(tmp_path, by_path)] == ["overlay.levels"]
 

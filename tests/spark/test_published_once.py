@@ -178,7 +178,7 @@ def test_a_shard_that_is_not_where_all_see_it_and_a_failure_are_told(tmp_path):
     assert versions_in(tmp_path / "elsewhere") == []
     pathcast.Subscriptions().compile().save(tmp_path / "plain")
     plain = ShardWriting(str(tmp_path / "plain"), "token", SETTINGS, 2, 3, 600.0)
-    with pytest.raises(PipelineError, match="is one index without versions"):
+    with pytest.raises(PipelineError, match="is an index without versions"):
         plain.commit(written(plain, sorted_rows()))
 
 

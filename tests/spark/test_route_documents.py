@@ -196,7 +196,7 @@ def test_what_is_asked_wrongly_is_said(spark, tmp_path, index):
     documents = documents.select("xml")
     with pytest.raises(ValueError, match="policy"):
         disseminate(documents, made(), "M")
-    with pytest.raises(PipelineError, match="there is no overlay at"):
+    with pytest.raises(PipelineError, match="no overlay at"):
         disseminate(documents, tmp_path)
     with pytest.raises(PipelineError, match="is an index, not an overlay"):
         disseminate(documents, index)

@@ -103,7 +103,7 @@ def test_a_small_table_of_an_overlay_is_published_as_spark_publishes_it(spark, t
     pipeline = read_pipeline(tmp_path / "pipeline.toml")
     report = publish_small(pipeline)
     assert report is not None and report.startswith("subscriptions: version 1: 2 subscriptions, 2 added, ")
-    assert "1 × subscriber: an overlay delivers to somebody" in report
+    assert "1 × subscriber is missing" in report
     assert "version 1, unchanged: 2 subscriptions, 2 invalid" in compile_table(spark, pipeline)
     other = replace(pipeline.subscriptions, index=str(tmp_path / "spark"))
     compile_table(spark, replace(pipeline, subscriptions=other))
@@ -169,11 +169,11 @@ def test_what_is_large_or_unusual_is_left_to_spark(tmp_path):
     (tmp_path / "packed.csv.bz2").write_bytes(bz2.compress((tmp_path / "table.csv").read_bytes()))
     for name, form, why in (
         ("float.parquet", "parquet", "column 'id' with values of type float"),
-        ("open.csv", "csv", "open.csv can't be read without Spark: unexpected end of data"),
-        ("broken.json", "json", "broken.json can't be read without Spark: Expecting value"),
+        ("open.csv", "csv", "open.csv cannot be read without Spark: unexpected end of data"),
+        ("broken.json", "json", "broken.json cannot be read without Spark: Expecting value"),
         ("twice.csv", "csv", "columns of the same name"),
         ("case.json", "json", "columns of the same name"),
-        ("deep.json", "json", "deep.json can't be read without Spark: maximum recursion depth"),
+        ("deep.json", "json", "deep.json cannot be read without Spark: maximum recursion depth"),
         ("huge.json", "json", "column 'id': Python int too large"),
         ("half.json", "json", "column 'xpath': .* surrogates not allowed"),
         ("packed.csv.bz2", "csv", "files that end in .bz2 need Spark"),

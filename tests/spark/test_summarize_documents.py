@@ -120,7 +120,7 @@ def test_a_list_of_rows_that_does_not_fit_the_message_is_an_error():
     message = RoXSum.build(["<a/>", "<b/>"]).encode()
     batch = pa.RecordBatch.from_pydict({"message": [message], "rows": [[{"n": 1}]]})
     (row,) = [row for found in expanding("xml")(iter([batch])) for row in found.to_pylist()]
-    assert "2 documents and a list of 1 rows" in row["error"]["reason"]
+    assert "2 documents, but its list has 1 rows" in row["error"]["reason"]
     assert row["n"] is None
 
 
@@ -193,7 +193,7 @@ def test_what_is_asked_wrongly_is_said(spark):
         summarize(documents, by=["to"])
     with pytest.raises(PipelineError, match="max_documents=0: must be a whole number"):
         summarize(documents, max_documents=0)
-    with pytest.raises(PipelineError, match="grouped by plain values"):
+    with pytest.raises(PipelineError, match="group by columns of plain values"):
         summarize(documents.selectExpr("array(target) as target", "xml"), by=["target"])
     with pytest.raises(PipelineError, match="no column 'message' of binary messages"):
         expand(documents)

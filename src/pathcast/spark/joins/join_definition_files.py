@@ -126,13 +126,13 @@ def _check_same(joins: Joins, folder: str, schema: Schema, newest: StandingJoins
     """Reject versions of other tables or of another scheme."""
     if newest.scheme != joins.scheme:
         raise PipelineError(
-            f"joins.scheme: the subscriptions at {folder} are for {newest.scheme}, not {joins.scheme}; set joins.scheme
-            to it, or " "choose another folder for joins.versions and another checkpoint"
+            f"joins.scheme: the subscriptions at {folder} are for {newest.scheme}, not {joins.scheme}; set "
+            f"joins.scheme = {newest.scheme!r}, or choose another folder for joins.versions and another checkpoint"
         )
     if describe(newest.schema) != describe(schema):
         raise PipelineError(
-            f"joins.schema: the tables or joins of {joins.schema} differ from those of the subscriptions at {folder};
-            use the " "same, or choose another folder for joins.versions and another checkpoint"
+            f"joins.schema: the tables or joins of {joins.schema} differ from those of the subscriptions at {folder}; "
+            "use the same, or choose another folder for joins.versions and another checkpoint"
         )
 
 

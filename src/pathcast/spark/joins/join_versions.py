@@ -48,8 +48,8 @@ def publish_joins(
         known = versions(folder)
         if standing is not None and (known or add or batches or remove):
             raise PipelineError(
-                f"standing=… gives the first version, but there is {'one already' if known else 'no version yet to add
-                to'}; " "give changes with add, remove and batches"
+                f"standing=… gives the first version, but there is {'one already' if known else 'nothing to add to'}; "
+                "give changes with add, remove and batches"
             )
         if standing is None and not known:
             raise PipelineError(

@@ -161,8 +161,8 @@ def opened(folder: str, limits: Limits | None = None, entities: Entities = "refu
         manifest = (Path(folder) / MANIFEST).stat()
     except OSError as error:
         raise PipelineError(
-            f"a Spark worker cannot read the index {folder} ({error.strerror}); put it in a folder that every worker can
-            read"
+            f"a Spark worker cannot read the index {folder} ({error.strerror}); put it in a folder "
+            "that every worker can read"
         ) from None
     stamp = (manifest.st_mtime_ns, manifest.st_ino)
     known = _opened.pop((folder, limits, entities), None)

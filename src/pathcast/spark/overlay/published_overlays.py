@@ -92,8 +92,8 @@ def open_overlay(index: Index) -> tuple[StoredOverlay, int | None]:
         manifest = (folder / MANIFEST).stat()
     except OSError as error:
         raise PipelineError(
-            f"a Spark worker cannot read the overlay {folder} ({error.strerror}); put it in a folder that every worker
-            can read"
+            f"a Spark worker cannot read the overlay {folder} ({error.strerror}); put it in a folder "
+            "that every worker can read"
         ) from None
     stamp = (manifest.st_mtime_ns, manifest.st_ino)
     known = _opened.pop(str(folder), None)

@@ -230,8 +230,9 @@ class Deliveries(DocumentSink):
     )
     by: Literal["subscriber", "id"] = key(
         choice("subscriber", "id"),
-        'The content of this list with `per = "document"`: `subscriber`: names of subscribers. `id`: ids of
-        subscriptions, ' "in `matches`.", "subscriber",
+        'The content of this list with `per = "document"`: `subscriber`: names of subscribers. `id`: ids of '
+        "subscriptions, in `matches`.",
+        "subscriber",
     )
 
 
