@@ -72,7 +72,7 @@ def test_newcomers_come_while_it_runs_and_a_micro_batch_is_repeated(ran):
     assert used == sorted(used)
     assert set(used) == {1, 2}
     assert "published as version 2 of the overlay" in answer.stdout
-    killed, _, name = answer.stdout.partition("in the midst of micro-batch ")[2].partition(";")[0].partition(" of ")
+    killed, _, name = answer.stdout.partition("during micro-batch ")[2].partition(";")[0].partition(" of ")
     before, _, after = answer.stdout.partition("starting it again")
     line = f"  batch {killed}:" if name.startswith("documents") else f"  joins, batch {killed}:"
     assert line in after

@@ -61,7 +61,7 @@ class Expected:
         for given, name, xpath in rows:
             id = self._checked(given, name, xpath, "added", has_id=has_id)
             if id in self.kept:
-                self._refuse(id, name, xpath, "added", f"id {id} is given twice")
+                self._refuse(id, name, xpath, "added", f"id {id} is already in use")
             elif id is not None:
                 self.kept[id] = xpath, name or None
         return self
@@ -76,7 +76,7 @@ class Expected:
         fresh = {}
         for id, (name, xpath, word) in last.items():
             if word == "removed" and id not in self.kept:
-                self._refuse(id, name, xpath, word, f"there is no subscription {id} to remove")
+                self._refuse(id, name, xpath, word, f"no subscription {id} to remove")
             elif word == "removed" or self.kept.get(id) != (xpath, name):
                 self.kept.pop(id, None)
                 if word == "added":
@@ -89,9 +89,9 @@ class Expected:
         reason: str | None
         id = (int(given) if (given or "").isdecimal() else None) if has_id else len(self.kept) + 1
         if word not in ("added", "removed"):
-            reason, column = f"change {word}: must be 'added' or 'removed'", None
+            reason, column = f"change must be 'added' or 'removed', got {word}", None
         elif id is None or not 0 < id <= LARGEST_ID:
-            reason, column = f"id {given}: an id is a whole number from 1 to {LARGEST_ID:,}", None
+            reason, column = f"id must be a whole number from 1 to {LARGEST_ID:,}, got {given}", None
         else:
             reason, column = wrong_with(xpath or "") if word == "added" else (None, None)
         if reason is None:

@@ -95,7 +95,7 @@ def test_what_is_asked_wrongly_is_said(spark):
         extract_rows(documents, STOCKS, key="id")
     with pytest.raises(PipelineError, match="keys must be whole numbers"):
         extract_rows(documents.selectExpr("string(number) as number", "xml"), STOCKS, key="number")
-    with pytest.raises(PipelineError, match="'table' is taken"):
+    with pytest.raises(PipelineError, match="'table' already exists"):
         extract_rows(documents.withColumnRenamed("number", "table"), STOCKS)
     with pytest.raises(PipelineError, match="no binary column 'structure'"):
         extract_rows(documents, STOCKS, structure="structure")

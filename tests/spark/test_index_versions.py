@@ -83,7 +83,7 @@ def test_a_plain_index_is_not_versioned_and_not_published_over(tmp_path):
         publish(matcher("//a"), tmp_path / "plain")
     with pytest.raises(PipelineError, match="no version of an index"):
         latest(tmp_path / "plain")
-    with pytest.raises(PipelineError, match="begin with publish_joins"):
+    with pytest.raises(PipelineError, match="publish the first version with publish_joins"):
         open_joins(tmp_path / "plain")
 
 

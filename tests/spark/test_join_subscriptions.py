@@ -173,7 +173,7 @@ def test_what_is_asked_wrongly_is_said(spark, tmp_path):
     with pytest.raises(PipelineError, match="pins= and version= need versions"):
         join_subscriptions(changes, StandingJoins(schema), pins=tmp_path)
     messages = spark.createDataFrame([], "message binary, subscription long")
-    with pytest.raises(PipelineError, match="'subscription' is taken"):
+    with pytest.raises(PipelineError, match="'subscription' already exists"):
         deliver_joins(messages, StandingJoins(schema))
     with pytest.raises(PipelineError, match="give either subscriptions"):
         deliver_joins(messages.drop("subscription"))
@@ -185,7 +185,7 @@ def test_what_is_asked_wrongly_is_said(spark, tmp_path):
 
 def test_versions_begin_with_one_and_are_changed_from_then_on(tmp_path):
     standing = StandingJoins(Schema({"A": "k int"}), ["select * from A"])
-    with pytest.raises(PipelineError, match="begin with publish_joins"):
+    with pytest.raises(PipelineError, match="publish the first version with publish_joins"):
         publish_joins(tmp_path, add=["select * from A"])
     assert publish_joins(tmp_path, standing) == (1, range(1, 2))
     with pytest.raises(PipelineError, match="give changes with"):

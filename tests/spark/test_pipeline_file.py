@@ -126,7 +126,7 @@ def test_every_key_arrives(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("given", "why"), [('{ "" = "urn:a" }', "no default namespace"), ('{ a = "" }', "needs a URI")]
+    ("given", "why"), [('{ "" = "urn:a" }', "no default namespace"), ('{ a = "" }', "must not be empty")]
 )
 def test_namespaces_have_prefixes_and_uris(tmp_path, given, why):
     text = SMALL.replace("[deliveries]", f'table = "a.csv"\nnamespaces = {given}\n[deliveries]')
@@ -180,7 +180,7 @@ def test_an_unknown_key_is_named_with_its_line_and_what_is_near(tmp_path):
             ('index = "index"', 'index = "i"\nchanges = "c"'),
             8,
             "subscriptions.changes",
-            "goes with subscriptions.table",
+            "needs subscriptions.table",
         ),
         (('path = "documents"', ""), 2, "source.path", "is missing"),
         (

@@ -55,7 +55,7 @@ def test_overlay_shards_and_joins_arrive(tmp_path):
         ('[overlay]\nlevels = 2\npolicy = "M"', 15, "overlay.policy", "policy 'M': a policy is 'ES', 'L'"),
         ('[overlay]\nlevels = 2\npolicy = "ES-s"', 15, "overlay.policy", "ES takes no negative annotations"),
         ("[overlay]\nlevels = 2\nkeep = 0", 15, "overlay.keep", "must be a number above 0, at most 1, not 0"),
-        ('[overlay]\ntopology = "t"\nlevels = 2', 15, "overlay.levels", "stands beside overlay.topology"),
+        ('[overlay]\ntopology = "t"\nlevels = 2', 15, "overlay.levels", "conflicts with overlay.topology"),
         ("[overlay]\nfanout = 2", 14, "overlay.fanout", "needs overlay.levels, which is missing"),
         ("[overlay]\n[subscriptions2]", 14, "subscriptions2", "there is no such key; did you mean subscriptions"),
         ('[joins]\nschema = "s"', 13, "joins.key", "is missing: A column of whole numbers"),

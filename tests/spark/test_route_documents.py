@@ -191,7 +191,7 @@ def test_on_spark_documents_reach_their_subscribers(spark, monkeypatch, tmp_path
 
 def test_what_is_asked_wrongly_is_said(spark, tmp_path, index):
     documents = spark.createDataFrame([(1, b"<a/>")], "router int, xml binary")
-    with pytest.raises(PipelineError, match="'router' is taken"):
+    with pytest.raises(PipelineError, match="'router' already exists"):
         disseminate(documents, made())
     documents = documents.select("xml")
     with pytest.raises(ValueError, match="policy"):
