@@ -198,7 +198,7 @@ def test_bad_arguments_are_refused_with_status_2_and_nothing_is_written(
 def test_a_request_that_cannot_be_met_is_refused_and_leaves_no_file(tmp_path: Path, dtd: Path) -> None:
     result = run("subscriptions", tmp_path / "s.txt", "--dtd", dtd, "--distinct", "--count", 1000)
     assert result.exit_code == 2
-    assert "distinct subscriptions of 1,000" in result.stderr
+    assert "of 1,000 distinct subscriptions" in result.stderr
     assert not (tmp_path / "s.txt").exists()
 
 

@@ -31,7 +31,7 @@ def is_same(row: int, key: int, table: list[int]) -> bool:
 
 
 def filled(keys: list[int]) -> tuple[Int32s, list[int]]:
-    """A table of some keys, each as often as it is once, whose hashes are their last three bits."""
+    """A table of distinct keys, whose hashes are their last three bits."""
     slots, table = np.full(SLOTS, -1, dtype=np.int32), list[int]()
     for key in keys:
         row, slot = search(slots, np.uint64(key & 7), is_same, key, table)
@@ -77,7 +77,7 @@ def test_a_search_goes_on_at_the_beginning_after_the_last_slot(hashed: int) -> N
 
 def test_the_row_is_the_one_that_was_compared_although_its_slot_is_filled_meanwhile() -> None:
     class Filling:
-        """Slots that another thread fills after each look."""
+        """Slots that another thread fills after each read."""
 
         def __init__(self) -> None:
             self.looked = 0

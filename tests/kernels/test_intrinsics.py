@@ -1,4 +1,4 @@
-"""Bits, words and vectors inside kernels against the same in plain Python, and arrays that may only be read."""
+"""Bits, words and vectors inside kernels compared with plain Python, and read-only arrays."""
 
 import functools
 from collections.abc import Callable
@@ -18,7 +18,7 @@ from tests.documents.equivalence import by_expat, differences
 from tests.kernels.tiny import Tiny
 
 numbers = st.one_of(st.integers(0, (1 << 64) - 1), st.integers(0, 63).map(lambda place: 1 << place))
-# Bytes at the edges of classes are what goes wrong.
+# Bytes at the edges of classes are the likely errors.
 edges = st.sampled_from(b"\x00\x08\x09\x0a\x0b\x0d\x1f !\"&'-./09:<=>@AZ[]_`az{\x7f\x80\xc1\xdf\xff")
 sixteen = st.lists(st.one_of(edges, st.integers(0, 255)), min_size=16, max_size=24).map(bytes)
 

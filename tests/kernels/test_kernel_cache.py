@@ -26,7 +26,7 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> Tiny:
 
 @pytest.fixture
 def tiny(compiled: Tiny, tmp_path: Path) -> Tiny:
-    """A copy of it that a test may change."""
+    """A copy of the package that a test may change."""
     shutil.copytree(compiled.folder, tmp_path, dirs_exist_ok=True)
     return Tiny(tmp_path, tmp_path / "cache")
 
@@ -80,7 +80,7 @@ def test_the_hash_covers_a_kernel_source_with_all_that_it_imports_and_nothing_el
     assert hashed() == hashes[0]
     tiny.replace("callee_kernels.py", "FACTOR = 2", "from .deeper.more_kernels import MORE\n\nFACTOR = 2")
     hashes.append(hashed())
-    deeper.write_text("from ..callee_kernels import FACTOR\n\nMORE = 2")  # a circle is no trap
+    deeper.write_text("from ..callee_kernels import FACTOR\n\nMORE = 2")  # a circular import is no problem
     hashes.append(hashed())
     deeper.write_text("MORE = 3")
     hashes.append(hashed())
@@ -115,7 +115,7 @@ def test_a_cache_folder_that_cannot_be_made_is_replaced_by_a_temporary_one(tiny:
 
 
 def terminal(tiny: Tiny) -> str:
-    """What a process says on its terminal besides its answer."""
+    """The output of a process on its terminal besides its answer."""
     ours, its = pty.openpty()
     with subprocess.Popen(
         [sys.executable, "-c", RUN], stdout=subprocess.PIPE, stderr=its, env=tiny.environment()
@@ -125,7 +125,7 @@ def terminal(tiny: Tiny) -> str:
     assert answer.startswith("42")
     try:
         return os.read(ours, 10_000).decode()
-    except OSError:  # the terminal has gone without a word
+    except OSError:  # the terminal was closed
         return ""
     finally:
         os.close(ours)
@@ -137,17 +137,17 @@ def test_compiling_is_announced_once_and_on_a_terminal_only(tiny: Tiny) -> None:
     shutil.rmtree(tiny.cache)
     said = terminal(tiny)
     assert said.count("Pathcast compiles its kernels") == 1
-    # That nothing is said where standard error is no terminal, `Tiny.run` has seen whenever it compiled.
+    # `Tiny.run` checks at every compilation that nothing is printed if standard error is not a terminal.
 
 
 def cache_folder() -> Path:
-    """As a fresh process would find it."""
+    """The cache folder as a new process finds it."""
     return cache.cache_folder.__wrapped__()
 
 
 @pytest.fixture
 def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A place for temporary folders, a home, and no PATHCAST_CACHE."""
+    """A folder for temporary files, a home, and no PATHCAST_CACHE."""
     (tmp_path / "tmp").mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
     monkeypatch.setenv("HOME", str(tmp_path / "home"))

@@ -1,4 +1,4 @@
-"""Linking: what a kernel calls comes along, and calls pass only what they need."""
+"""Linking: a kernel contains the functions that it calls, and calls pass only the arguments that they need."""
 
 import re
 from pathlib import Path
@@ -88,6 +88,6 @@ def test_a_call_passes_no_word_that_the_called_function_does_not_use(tmp_path: P
     (tiny.folder / "tiny" / "grouped_kernels.py").write_text(GROUPED)
     code = tiny.run(SHOW)  # compiled
     (parameters,) = re.findall(r"^define [^\n]*parent_of[^\n(]*\(([^\n]*)\)[^\n]*\{$", code, re.MULTILINE)
-    # Where the result goes, where the array's numbers lie, how many there are (for places from the end), and which.
+    # The place of the result, the array's data, its length (for indexes from the end), and the index.
     assert parameters.count("%") <= 4
     assert tiny.run(CALL) == "1"  # loaded

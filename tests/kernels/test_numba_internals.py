@@ -1,4 +1,4 @@
-"""Private parts of Numba that this package builds on: when Numba changes one, a test names it and what it is for."""
+"""Private parts of Numba that this package uses: if Numba changes one, a test names it and its purpose."""
 
 import ast
 import inspect
@@ -83,7 +83,7 @@ PARTS = [
         ]
     ),
     Part(dispatcher, "_cache", None, "kernel_compiler.py puts our cache there"),
-    Part(dispatcher, "_compile_for_args", ("args", "kws"), "kernel_compiler.py refuses parts from Python there"),
+    Part(dispatcher, "_compile_for_args", ("args", "kws"), "kernel_compiler.py rejects calls of parts from Python there"),
     Part(dispatcher, "add_overload", ("cres",), "kernel_compiler.py keeps parts without an entry point there"),
     Part(dispatcher, "overloads", None, "kernel_compiler.py keeps parts there"),
     Part(dispatcher, "disable_compile", ("val",), "kernel_compiler.py: a kernel has one signature"),
@@ -91,7 +91,7 @@ PARTS = [
 
 
 def problem(part):
-    """What is wrong with a part of Numba, for the person who updates it; None when nothing is."""
+    """The problem with a part of Numba, for the person who updates it; None if there is none."""
     named = f"Numba {numba.__version__}"
     owner = part.owner() if inspect.isfunction(part.owner) else part.owner
     where = f"{getattr(owner, '__name__', type(owner).__name__)}.{part.name}"
@@ -111,7 +111,7 @@ def test_numba_has_what_kernels_are_built_on(part):
 
 
 def calls(function):
-    """What a method calls, in order, but for dumps that an environment variable asks for."""
+    """The calls of a method, in order, except dumps that an environment variable enables."""
     (tree,) = ast.parse(inspect.cleandoc("\n" + inspect.getsource(function))).body
     found = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
     texts = [ast.unparse(node.func) for node in sorted(found, key=lambda node: (node.lineno, node.col_offset))]
@@ -133,7 +133,7 @@ def test_numba_finalizes_a_library_in_the_steps_that_linking_repeats():
 
 
 def test_numba_asks_the_engine_of_a_library_for_the_places_of_environments_only():
-    """`_NoEngine` answers `set_env` and nothing else."""
+    """`_NoEngine` supports only `set_env`."""
     for function in (compiler.CompileResult._rebuild, registry.cpu_target.target_context.get_executable):
         wanted = [text for text in calls(function) if text.startswith("library.codegen.")]
         assert wanted == ["library.codegen.set_env"], (
@@ -156,7 +156,7 @@ def test_a_cache_asks_its_locator_for_what_ours_has():
 
 
 def used(path):
-    """Names with an underscore that a source takes from objects that are not its own."""
+    """Names with an underscore that a source reads from objects of other modules."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     attributes = [node for node in ast.walk(tree) if isinstance(node, ast.Attribute) and node.attr[:1] == "_"]
     own = {

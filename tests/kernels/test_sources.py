@@ -1,4 +1,4 @@
-"""Kernels depend on nothing that the cache's hash does not see."""
+"""The cache's hash covers everything that kernels depend on."""
 
 import ast
 from collections.abc import Iterator
@@ -47,7 +47,7 @@ def test_a_kernel_source_imports_only_numpy_kernels_and_other_kernel_sources(nam
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in SOURCES if name.endswith("_kernels.py")])
 def test_the_cache_sees_every_import_of_a_kernel_source(name: str) -> None:
-    """It looks for them in a quicker way than Python's own reading."""
+    """The faster search for imports finds the same as Python's parser."""
     ours = {f"{module[2:]}.py" for module, _ in imports(SOURCES[name]) if module.startswith("./")}
     known = {str(path.relative_to(PACKAGE)) for path in imported_sources(SOURCES[name])}
     assert known == ours & SOURCES.keys()

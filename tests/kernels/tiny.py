@@ -1,4 +1,4 @@
-"""A package as small as can be, compiled as this one is: a kernel that uses a part and a constant of another file."""
+"""A minimal package, compiled like this one: a kernel that uses a part and a constant of another file."""
 
 import os
 import shutil
@@ -60,7 +60,7 @@ class Tiny:
         return cls(folder, folder / "cache")
 
     def replace(self, name: str, old: str, new: str) -> None:
-        """Change one file's text."""
+        """Change the text of one file."""
         path = self.folder / "tiny" / name
         text = path.read_text()
         assert old in text
@@ -71,7 +71,7 @@ class Tiny:
         return {**os.environ, **known, **more}
 
     def run(self, code: str = RUN, **more: str) -> str:
-        """What a process prints; it may complain about nothing."""
+        """The output of a process; it must print no warnings."""
         command = [sys.executable, "-c", code]
         done = subprocess.run(command, capture_output=True, text=True, env=self.environment(**more), check=False)
         assert (done.returncode, done.stderr) == (0, "")
