@@ -1,11 +1,11 @@
 """The W3C's XML conformance suite, if its archive is available: its tests and the content of their documents.
 
-The archive, `xmlconf.tgz`, is looked for in the folder that PATHCAST_DATA names, and in `shared/data` beside the
+The archive, `xmlconf.tgz`, is expected in the folder that PATHCAST_DATA names, or in `shared/data` next to the
 checkout. It is read in memory: nothing is unpacked or fetched.
 
-`Facts` are what bare expat, run here without any of Pathcast's code, says about a document: whether it is well-formed
+`Facts` are the result of plain expat, without any code of Pathcast, for a document: whether it is well-formed
 (as far as the document itself goes: external entities are never read), its elements, and which parts of XML it uses
-that Pathcast refuses.
+that Pathcast rejects.
 """
 
 import functools

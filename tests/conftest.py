@@ -63,10 +63,10 @@ def no_process_in_a_fast_run(request: pytest.FixtureRequest) -> Iterator[None]:
 
 @pytest.fixture(autouse=True, scope="module")
 def no_replacement_stays() -> Iterator[None]:
-    """What a test replaces is there again after it: also in packages, which keep what they look up in their modules.
+    """Check that names which a test replaced are restored, also in packages, which cache names of their modules.
 
-    A package that looks up a name while a test has replaced it in the module keeps the replacement for good: such a
-    test replaces the name in the package.
+    A package that looks up a name while a test has replaced it in the module keeps the replacement permanently: such
+    a test must replace the name in the package.
     """
     yield
     packages = [module for name, module in sys.modules.items() if name.startswith(("pathcast.", "pathcast_lab."))]

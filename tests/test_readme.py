@@ -1,9 +1,9 @@
 """The documentation is correct: its examples run, its tables are true, its links work.
 
-In `README.md`, the pages of `docs/` that show Python, and the READMEs of the rooms that they concern
+In `README.md`, the pages of `docs/` that show Python, and the READMEs of the packages
 
-- Python blocks run in order, in one namespace per file and in an empty folder; where `# → value` ends a statement, its
-  value must print so. A block that imports `pathcast.spark` runs by itself, on the tests' Spark if that is up;
+- Python blocks run in order, in one namespace per file and in an empty folder; if `# → value` ends a statement, its
+  value must print so. A block that imports `pathcast.spark` runs by itself, on the tests' Spark if it is running;
 - shell blocks with a `pathcast` command run too, in order and in one folder; targets of make and extras of pip that
   are named must exist;
 - a `text` block right after either is what the block prints;

@@ -1,4 +1,4 @@
-"""The frame of the command line: help that suffices, quick to load, errors without a traceback."""
+"""The command line as a whole: sufficient help, fast start, errors without a traceback."""
 
 import os
 import subprocess

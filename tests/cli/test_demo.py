@@ -1,4 +1,4 @@
-"""`pathcast demo`: all of it on a machine without Java, killed and recovered; its check; its care for other files."""
+"""`pathcast demo`: a full run on a machine without Java, killed and recovered; its check; it keeps other files."""
 
 import csv
 import json
@@ -164,7 +164,7 @@ def test_its_folder_says_what_is_what(ran):
 
 @pytest.fixture
 def spoilt(ran, tmp_path: Path) -> Path:
-    """A copy of the demo's folder, to be spoilt."""
+    """A copy of the demo's folder, for tests that damage it."""
     _, folder = ran
     shutil.copytree(folder, tmp_path / "out")
     return tmp_path / "out"

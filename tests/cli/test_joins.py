@@ -1,4 +1,4 @@
-"""`pathcast joins`: messages, rows and totals; what is refused, and with which status."""
+"""`pathcast joins`: messages, rows and totals; errors and their exit status."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`pathcast mediate`: a mapping is derived, looked at, tried out, and matched by."""
+"""`pathcast mediate`: mappings are derived, checked, tried out, and used for matching."""
 
 from pathlib import Path
 

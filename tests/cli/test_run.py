@@ -1,4 +1,4 @@
-"""`pathcast run`: as a user or a script runs it, with exit status, on a master of choice and behind Spark Connect."""
+"""`pathcast run`: as a user or a script runs it, with exit status, on a chosen master and through Spark Connect."""
 
 import os
 import signal
@@ -22,7 +22,7 @@ from pathcast.spark.publishing.index_versions import publish
 from pathcast.spark.sessions.java_installation import find_java
 from tests.spark.machines import CTRL_C_WORKS, MINUTES, short_lived
 
-# Each starts a Spark of its own: beside the shared one, not after it.
+# Each starts its own Spark: in parallel to the shared one, not after it.
 pytestmark = pytest.mark.xdist_group("a Spark each")
 
 PROGRAM = [sys.executable, "-c", f"{CTRL_C_WORKS}; from pathcast.cli.app import main; main()", "run"]
@@ -161,7 +161,7 @@ def test_sigterm_while_spark_starts_is_heeded_when_it_is_up(folder):
 
 @contextmanager
 def started(folder: Path, settings: dict[str, str]) -> "Iterator[subprocess.Popen[bytes]]":
-    """An endless stream in a process group of its own, none of which outlives the block."""
+    """An endless stream in its own process group, which ends with the block."""
     command = [*PROGRAM, "endless.toml", "--master", "local[2]"]
     with (folder / "output").open("wb") as output, (folder / "errors").open("wb") as errors:
         running = subprocess.Popen(
@@ -176,7 +176,7 @@ def started(folder: Path, settings: dict[str, str]) -> "Iterator[subprocess.Pope
 
 
 def wait_for(condition: Callable[[], bool], running: "subprocess.Popen[bytes]") -> None:
-    """Wait for something that a program will do; far longer than it takes on a busy machine."""
+    """Wait for an action of a program; far longer than it takes on a busy machine."""
     deadline = time.monotonic() + MINUTES
     while not condition():
         assert running.poll() is None, f"ended with status {running.returncode}"

@@ -83,7 +83,7 @@ PARTS = [
         ]
     ),
     Part(dispatcher, "_cache", None, "kernel_compiler.py puts our cache there"),
-    Part(dispatcher, "_compile_for_args", ("args", "kws"), "kernel_compiler.py rejects calls of parts from Python there"),
+    Part(dispatcher, "_compile_for_args", ("args", "kws"), "kernel_compiler.py rejects parts from Python there"),
     Part(dispatcher, "add_overload", ("cres",), "kernel_compiler.py keeps parts without an entry point there"),
     Part(dispatcher, "overloads", None, "kernel_compiler.py keeps parts there"),
     Part(dispatcher, "disable_compile", ("val",), "kernel_compiler.py: a kernel has one signature"),

@@ -1,4 +1,4 @@
-"""`compile_subscriptions`: a table becomes a version of the index; what is wrong in it becomes a row with a reason."""
+"""`compile_subscriptions`: a table becomes a version of the index; an invalid row gets a reason."""
 
 import csv
 import random

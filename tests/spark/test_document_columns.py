@@ -1,4 +1,4 @@
-"""Columns of documents as bytes and back: whatever Arrow may hand over, row by row what `match` says."""
+"""Columns of documents as bytes and back: for every layout of Arrow, each row has the result of `match`."""
 
 from collections.abc import Iterable, Sequence
 from functools import partial

@@ -1,4 +1,4 @@
-"""`deliver` and `dead_letters`: each matched document to its subscribers, each unreadable one aside."""
+"""`deliver` and `dead_letters`: matched documents go to their subscribers, unreadable ones are kept apart."""
 
 import pytest
 

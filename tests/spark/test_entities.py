@@ -1,4 +1,4 @@
-"""Documents that declare entities on Spark: refused, or expanded by every stage that parses."""
+"""Documents that declare entities on Spark: rejected, or expanded by every stage that parses."""
 
 from collections.abc import Callable
 from functools import reduce

@@ -122,7 +122,7 @@ def test_spark_is_kept_from_reading_files_of_other_formats_twice(spark, folder):
         pq.write_table(table, folder / "feed" / f"{name}.parquet")
     source = 'format = "parquet"\npath = "feed"\nschema = "xml binary"'
     stream = '[stream]\ncheckpoint = "checkpoint"'
-    with pytest.raises(PipelineError, match=r"'b \[x\].parquet' holds one of .* recursiveFileLookup = true"):
+    with pytest.raises(PipelineError, match=r"'b \[x\].parquet' contains one of .* recursiveFileLookup = true"):
         run(spark, pipeline(folder, source=source, stream=stream), ignored)
     recursive = f"{source}\noptions = {{ recursiveFileLookup = true }}"
     assert run(spark, pipeline(folder, source=recursive, stream=stream), ignored)

@@ -1,4 +1,4 @@
-"""Shards: an index in pieces gives the matches of the whole; documents are parsed once."""
+"""Shards: an index in pieces gives the same matches as a whole one; documents are parsed once."""
 
 import pyarrow as pa
 import pytest
@@ -82,7 +82,7 @@ def test_on_spark_deliveries_are_those_of_the_whole_index(spark, matcher, tmp_pa
     matched.unpersist()
     with pytest.raises(PipelineError, match=r"is in 3 shards; match with PublishedIndex\(…, shards=3\)"):
         match_documents(documents, tmp_path / "shards")
-    with pytest.raises(PipelineError, match=r"not in shards; publish\(matcher, folder, shards=2\)"):
+    with pytest.raises(PipelineError, match=r"not in shards; create them with publish\(matcher, folder, shards=2\)"):
         match_documents(documents, PublishedIndex(tmp_path / "whole", shards=2))
     with pytest.raises(PipelineError, match="would be read once per shard"):
         match_documents(documents, PublishedIndex(tmp_path / "shards", shards=3), document_path="number")

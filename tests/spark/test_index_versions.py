@@ -1,4 +1,4 @@
-"""`publish`, `latest` and pruning: versions appear whole, are never changed, and go when nobody needs them."""
+"""`publish`, `latest` and pruning: versions appear complete, never change, and are removed when not needed."""
 
 import zipfile
 from concurrent.futures import ThreadPoolExecutor

@@ -1,6 +1,6 @@
 """Joins in a pipeline file: messages by subscription, and subscriptions that come and go while the stream runs.
 
-What clients have in the end is held against DuckDB, and who got which message against the clients' own filters.
+The rows of clients in the end are compared with DuckDB, and the deliveries with the clients' own filters.
 """
 
 import re
@@ -94,7 +94,7 @@ def rows(folder: Path) -> list[dict[str, Any]]:
 
 
 def answers(parts: int, query: str, columns: tuple[str, ...]) -> Counter:
-    """What DuckDB says to a query over the rows of the first parts."""
+    """DuckDB's answer to a query over the rows of the first parts."""
     database = duckdb.connect()
     for table, second, given in (("Stocks", "per", STOCKS), ("Reviews", "rating", REVIEWS)):
         database.execute(f"create table {table} (symbol varchar, {second} double)")
@@ -220,7 +220,7 @@ def test_versions_of_other_tables_or_schemes_are_refused(folder):
     publish_file(made.joins)
     other = pipeline(folder, VERSIONS + 'scheme = "enum-sj"\n').joins
     assert other is not None
-    with pytest.raises(PipelineError, match=r"joins.scheme: .* are for ref-sj-clu\+, not enum-sj; say so, or choose"):
+    with pytest.raises(PipelineError, match=r"joins.scheme: .* are for ref-sj-clu\+, not enum-sj; set joins.scheme = .*, or choose"):
         check_joins(other)
     (folder / "market.toml").write_text(MARKET.replace("per float", "per int"))
     with pytest.raises(PipelineError, match=r"joins.schema: the tables or joins of .*market.toml differ from those of"):
@@ -294,7 +294,7 @@ def test_a_text_file_of_queries_may_have_comments(tmp_path):
             "subscriber,query\nada,select * from Stocks, Reviews\n",
             "line 2: too many columns; put a query that contains a comma in quotes",
         ),
-        ("", "its columns are none"),
+        ("", "got none"),
     ],
     ids=["quote", "comma", "empty"],
 )

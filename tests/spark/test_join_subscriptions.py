@@ -132,7 +132,7 @@ def test_a_stream_of_changes_gives_the_messages_of_one_server(spark, tmp_path):
 
 
 def check_clients(spark, folder, world, standing, by_key, told, expected):
-    """Contents and deliveries: who is new begins with the one and goes on with the messages, like one process's."""
+    """Contents and deliveries: a new subscriber begins with the one and continues with the other."""
     subscriptions = standing.server().subscriptions
     clients = {id: Client(standing.schema, subscriptions[id]) for id in standing}
     contents = spark.read.parquet(str(folder / "contents")).collect()

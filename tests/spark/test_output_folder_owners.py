@@ -32,7 +32,7 @@ def stream(tmp_path: Path) -> Pipeline:
 
 
 def begin(checkpoint: Path, last: int, id: str = "ours") -> None:
-    """What Spark notes before a micro-batch writes."""
+    """What Spark records before a micro-batch writes."""
     (checkpoint / "offsets").mkdir(parents=True, exist_ok=True)
     (checkpoint / "metadata").write_text(json.dumps({"id": id}))
     (checkpoint / "offsets" / str(last)).touch()
@@ -77,7 +77,7 @@ def test_a_stream_goes_on_over_its_own_rows_marked_or_not(stream, tmp_path):
     begin(tmp_path / "checkpoint", 0)
     check_outputs(stream)
     write(stream, 1)
-    put(tmp_path / "deliveries" / "batch=9" / "part-0.parquet")  # its mark says that all is its own
+    put(tmp_path / "deliveries" / "batch=9" / "part-0.parquet")  # its mark claims the whole folder
     check_outputs(stream)
     (tmp_path / "moved").mkdir()
     for name in ("stream.toml", "checkpoint", "deliveries"):

@@ -1,4 +1,4 @@
-"""`compile_overlay`: a table of subscriptions becomes an overlay, in a task; what is wrong is a row with its reason."""
+"""`compile_overlay`: a table of subscriptions becomes an overlay, in a task; an invalid row gets a reason."""
 
 import pyarrow as pa
 import pytest

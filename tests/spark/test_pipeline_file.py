@@ -1,4 +1,4 @@
-"""A pipeline file: what is right becomes a `Pipeline`, what is wrong is named with file, line and key."""
+"""A pipeline file: a valid file becomes a `Pipeline`, errors are reported with file, line and key."""
 
 import pickle
 import subprocess

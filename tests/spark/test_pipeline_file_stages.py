@@ -1,4 +1,4 @@
-"""A pipeline file with mediation, an overlay, shards and joins: what arrives, what is wrong, what can't go together."""
+"""A pipeline file with mediation, an overlay, shards and joins: values, errors, and keys that conflict."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""A pipeline on Spark: what a file describes is what happens, in batches and in streams, and again after a crash."""
+"""A pipeline on Spark: it does what its file describes, in batches, in streams, and after a crash."""
 
 import json
 import os
@@ -78,7 +78,7 @@ STREAM = '[stream]\ncheckpoint = "checkpoint"\n[source.options]\nmaxFilesPerTrig
 
 
 def ignored(report: AnyReport) -> None:
-    """For a run whose reports are not looked at."""
+    """Ignores the reports of a run."""
 
 
 def run_to_end(spark: SparkSession, described: Pipeline) -> list[Report]:

@@ -51,7 +51,7 @@ DOCUMENTS = [drawn(Random(seed)).encode() for seed in range(12)]
 
 
 def in_process(overlay, policy, at, monkeypatch):
-    """What came to each router, and who got what, document by document."""
+    """The messages and deliveries of each router, per document."""
     came, delivered = [], []
 
     class Watched(DocumentForwarding):
@@ -68,7 +68,7 @@ def in_process(overlay, policy, at, monkeypatch):
 
 
 def routed(overlay, policy, folder, at=None, documents=None, cut=5, spread=False, whole=False):
-    """The rows that workers make, without Spark: all hops at once, or a hop after the other."""
+    """The rows that workers produce, without Spark: all hops at once, or hop by hop."""
     documents = DOCUMENTS if documents is None else documents
     save_overlay(overlay, folder, at=at, engines=["automaton"], whole=whole)
     policy = Policy.read(policy)

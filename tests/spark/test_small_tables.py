@@ -1,4 +1,4 @@
-"""Small tables are read and published without Spark, with the result that Spark comes to."""
+"""Small tables are read and published without Spark, with the same result as with Spark."""
 
 import bz2
 import csv
@@ -42,7 +42,7 @@ path = "deliveries"
 
 
 def write(file: Path, rows: list[tuple], names: list[str]) -> None:
-    """Rows as a table in the format that the file's name says."""
+    """Rows as a table in the format of the file's suffix."""
     if file.suffix == ".parquet":
         columns = zip(*rows, strict=True)
         pq.write_table(pa.table(dict(zip(names, map(pa.array, columns), strict=True))), file)
@@ -60,7 +60,7 @@ def relative(file: Path, folder: Path) -> str:
 
 
 def described(folder: Path, invalid: Path) -> tuple:
-    """An index by its files, its subscriptions and what they match; and the rows that were refused."""
+    """An index by its files, its subscriptions and what they match; and the rejected rows."""
     place = version_folder(folder, 1)
     parts = [shard_folder(place, number) for number in range(shards_in(place))] or [place]
     matchers = [pathcast.open_index(part) for part in parts]

@@ -1,4 +1,4 @@
-"""`summarize` and `expand`: RoXSum messages per target and back, byte for byte; what can't be read is a row."""
+"""`summarize` and `expand`: RoXSum messages per target and back, byte for byte; unreadable documents are rows."""
 
 from typing import Any
 
@@ -140,7 +140,7 @@ def test_a_document_that_breaks_pathcast_costs_its_neighbours_nothing(monkeypatc
 
 
 def test_a_fault_that_no_document_is_to_blame_for_is_raised(monkeypatch):
-    """Messages could be made group by group all the same, but then nobody would ever know."""
+    """Messages could still be made group by group, but the failure would go unnoticed."""
 
     def broken(*_, **__):
         raise ZeroDivisionError("in a kernel")

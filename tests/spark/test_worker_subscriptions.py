@@ -1,4 +1,4 @@
-"""Subscriptions to joins for workers: few travel with the stage, many lie in a folder that is no program."""
+"""Subscriptions to joins for workers: small sets travel with the stage, large ones are in a folder without code."""
 
 import pickle
 import shutil

@@ -3,15 +3,15 @@
 A document grows from the root by expanding content models at random: `?` in half of the cases, `*` and `+` up to
 `max_repeats` times, one alternative of a choice. An element `max_levels` or more below the root gets only its required
 children, each once and by the shallowest alternative (`Schema.shallowest`), so that a document may be a little deeper
-but always ends. The same holds once a document has `max_elements`. Text comes first in mixed content; the
-values come from value_pools.py.
+but always ends. The same holds beyond `max_elements`. Text comes first in mixed content; values are those of
+value_pools.py.
 
 Every document is valid: attributes have values of their type, identifiers are unique, references point at identifiers
 that exist. Document `n` depends on schema, settings, seed and `n` alone, so that parts of a collection can be generated
 separately.
 
-Speed: each element is compiled to tables once. An attribute costs one random number, which decides its
-presence and its value together: with m values and probability p, the draw is an integer below m / p, present below m.
+Speed: each element is compiled to tables once. An attribute costs one random number, which decides its presence and its
+value together: with m values and probability p, the draw is an integer below m / p, present below m.
 
 Not done: attributes of type ENTITY (they are omitted; a required one raises an error), a DOCTYPE.
 """

@@ -4,7 +4,7 @@
            └─ its rows ────────────────────── one join server ─────────────────────▶ which messages are sent
 
 The reports are generated again, so that the check does not depend on Spark, mediation, routers or extraction: it uses
-only the flat matcher and the join server in one process, and Arrow to read the output. Spark's own log tells which
+only the flat matcher and the join server in one process, and Arrow to read the output. Spark's own log shows which
 files a micro-batch read, and the pipeline's report which version of the overlay it used.
 """
 
