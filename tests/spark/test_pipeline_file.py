@@ -187,7 +187,7 @@ def test_an_unknown_key_is_named_with_its_line_and_what_is_near(tmp_path):
             ('path = "documents"', 'path = "d"\ndocument = "a"\ndocument_path = "b"'),
             6,
             "source.document_path",
-            "beside",
+            "conflicts with",
         ),
         (("[deliveries]", "[limits]\ndepth = 0\n[deliveries]"), 10, "limits.depth", "whole number from 1 up, not 0"),
         (("[deliveries]", "[stream]\n[deliveries]"), 9, "stream.checkpoint", "is missing"),

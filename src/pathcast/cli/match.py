@@ -89,7 +89,7 @@ def match(
 
     With -e or -f, all arguments are documents.
 
-    Exit status 0: every document was read; 1: a document was not read, or none was found; 2: invalid input.
+    Exit status 0: every document was read; 1: one was not, or none was found; 2: invalid arguments or subscriptions.
 
     Example: pathcast match subscriptions.txt stories/ breaking.xml
 

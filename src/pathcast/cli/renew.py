@@ -14,7 +14,7 @@ def renew(
 ) -> None:
     """Recompile an index from its subscriptions alone.
 
-    For an index from an untrusted source: opening an index trusts its compiled data, and a forged index can crash.
+    For an index from an untrusted source: opening it trusts its compiled data, which can crash the process.
 
     This command reads only the subscriptions, as text, checks them and compiles them.
 

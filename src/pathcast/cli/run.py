@@ -57,7 +57,8 @@ def run(
 ) -> None:
     """Run a pipeline that reads documents and writes deliveries, as a batch or a stream.
 
-    Exit status 0: the pipeline completed; 1: it failed, or --dry-run found invalid subscriptions; 2: invalid arguments.
+    Exit status 0: the pipeline completed; 1: it failed, or --dry-run found invalid subscriptions; 2: invalid file or
+    arguments.
 
     Exit status 130: stopped by Ctrl-C; 143: stopped by SIGTERM.
 

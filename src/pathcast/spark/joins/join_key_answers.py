@@ -1,7 +1,7 @@
 """Answers of keys: the messages and errors of one key and micro-batch travel as one row, and are then unfolded.
 
-    answers   sequences (int64), numbers (int32), lengths (int32), the bytes of all messages one after the other
-    refused   changes that could not be applied: sequence, table, change, row, values, error
+    `answers`   sequences (int64), numbers (int32), lengths (int32), the bytes of all messages one after the other
+    `refused`   changes that could not be applied: sequence, table, change, row, values, error
 
 Invariant: the rows of a key stand in the order of sequence and number.
 Cost: per message only its bytes are created; errors are objects.
