@@ -220,7 +220,9 @@ def test_versions_of_other_tables_or_schemes_are_refused(folder):
     publish_file(made.joins)
     other = pipeline(folder, VERSIONS + 'scheme = "enum-sj"\n').joins
     assert other is not None
-    with pytest.raises(PipelineError, match=r"joins.scheme: .* are for ref-sj-clu\+, not enum-sj; set joins.scheme = .*, or choose"):
+    with pytest.raises(
+        PipelineError, match=r"joins.scheme: .* are for ref-sj-clu\+, not enum-sj; set joins.scheme = .*, or choose"
+    ):
         check_joins(other)
     (folder / "market.toml").write_text(MARKET.replace("per float", "per int"))
     with pytest.raises(PipelineError, match=r"joins.schema: the tables or joins of .*market.toml differ from those of"):
