@@ -94,7 +94,9 @@ def match_documents(
     if by not in ADDED:
         raise PipelineError(f"by must be 'id' or 'subscriber', got {by!r}")
     if mediation is not None and (structure is not None or document_path is not None):
-        raise PipelineError("mediation= needs document=, and not structure=: it makes structures itself")
+        raise PipelineError(
+            "mediation= needs document=, and cannot be combined with structure=: it makes structures itself"
+        )
     if shards is not None and mediation is not None:
         documents = mediate(
             documents,
