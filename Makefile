@@ -1,5 +1,5 @@
 # The commands of this project. Needed: Python 3.11 or newer, make, git; everything else goes into .venv.
-# PYTHON=/path/to/python3 chooses the interpreter; ARGS="…" goes to the command that is run.
+# PYTHON=/path/to/python3 chooses the interpreter; ARGS="…" is passed to the command.
 
 BIN := .venv/bin
 # The variable silences an advertisement of the theme's authors.
@@ -9,17 +9,17 @@ MKDOCS := NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs
 .DEFAULT_GOAL := help
 
 help:
-	@echo "make demo     everything in one pipeline on Spark, killed and recovered, checked, with a picture"
+	@echo "make demo     run all parts in one pipeline on Spark, killed and recovered; check the output, draw a picture"
 	@echo "make test     run the whole test suite (ARGS=\"-k name\" for a part)"
-	@echo "make test-fast  the tests without Spark, processes and slow ones: under a minute, once kernels are compiled"
-	@echo "make kernels  compile all kernels now, so that nothing that runs later waits for one"
-	@echo "make check    ruff, mypy, import-linter, and whether the documentation builds"
-	@echo "make docs     build the documentation site into site/, with the notebooks run"
+	@echo "make test-fast  run the tests without Spark, subprocesses and slow ones (under a minute with compiled kernels)"
+	@echo "make kernels  compile all kernels now, so that later commands do not wait for them"
+	@echo "make check    run ruff, mypy, import-linter, codespell, the check of our prose; build the documentation"
+	@echo "make docs     build the documentation site into site/, and run the notebooks"
 	@echo "make docs-serve  show the site on port 8000, and build it again when a page changes"
-	@echo "make format   let ruff format and mend what it can"
-	@echo "make doctor   what this machine has, what is missing and how to mend it"
-	@echo "make setup    only build .venv (the others do it first)"
-	@echo "make clean    remove .venv and everything that was built or written"
+	@echo "make format   let ruff format and fix what it can"
+	@echo "make doctor   show what this machine has, what is missing and how to fix it"
+	@echo "make setup    only build .venv (the other commands do this first)"
+	@echo "make clean    remove .venv and everything that was built or generated"
 
 setup:
 	@sh scripts/setup.sh

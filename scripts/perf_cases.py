@@ -1,8 +1,8 @@
-"""The cases that `perf-compare` times, for whichever revision of Pathcast is on the path.
+"""The cases that `perf-compare` times, for the revision of Pathcast on the path.
 
 Prints a line of JSON: the seconds that each case took. Each case makes its own input, the same for every revision, from
-plain random numbers and public names of Pathcast, so that one file serves old and new revisions. A case runs a few
-times and its quickest run counts: whatever else the machine does only makes a run slower.
+plain random numbers and public names of Pathcast, so that one file works for old and new revisions. A case runs a few
+times and its fastest run counts: other load on the machine only makes a run slower.
 """
 
 import json
@@ -56,7 +56,7 @@ def _matching(xpaths: list[str]) -> Run:
     subscriptions.add_many(xpaths)
     matcher = subscriptions.compile()
     batch = read_batch(_documents(200))
-    for _ in range(3):  # states are worked out, and patterns choose what they wait for
+    for _ in range(3):  # builds states, and patterns select their access predicates
         matcher.match_batch(batch)
     return lambda: matcher.match_batch(batch)
 
@@ -79,7 +79,7 @@ def _single() -> Run:
 
 
 def _changed() -> Run:
-    """Documents matched one at a time after patterns have come: most have been indexed, some are as they came."""
+    """Documents matched one at a time after patterns were added: most are indexed, some are still pending."""
     import pathcast
 
     subscriptions = pathcast.Subscriptions()
@@ -91,7 +91,7 @@ def _changed() -> Run:
         subscriptions.add_many([*paths[10_000 + begin : 10_100 + begin], *trees[4_000 + begin : 4_100 + begin]])
         for document in documents[:10]:
             matcher.match(document)
-        time.sleep(0.05)  # a thread indexes them meanwhile
+        time.sleep(0.05)  # a background thread indexes them
     for document in documents:
         matcher.match(document)
     time.sleep(1)
@@ -140,7 +140,7 @@ def _routing() -> Run:
 
 
 def _spark() -> Iterator[tuple[str, Run]]:
-    """Matching on Spark and `mapInArrow` that changes nothing, over the same documents; their ratio is what counts."""
+    """Matching on Spark and `mapInArrow` that changes nothing, over the same documents; their ratio is the result."""
     import tempfile
 
     import pathcast

@@ -1,15 +1,16 @@
-"""Compare the speed of two revisions, by turns, and call noise noise.
+"""Compare the speed of two revisions, measured alternately, and report noise as noise.
 
     scripts/perf-compare main~1 main                 the short list, some minutes
     scripts/perf-compare main . --only matching      the working tree against a revision, one case
 
-Each revision is checked out into a temporary folder and runs the cases of perf_cases.py in a process of its own; rounds
-go A B B A A B …, so that a machine that slows down slows both. The table has the time of each case in both revisions,
-and the ratio of new to old with an interval: the geometric mean over rounds, and the middle 95 % of bootstrap means.
+Each revision is checked out into a temporary folder and runs the cases of perf_cases.py in its own process; rounds
+alternate A B B A A B …, so that a machine that slows down slows both. The table has the time of each case in both
+revisions, and the ratio of new to old with an interval: the geometric mean over rounds, and the middle 95 % of
+bootstrap means.
 
     same      the interval lies within 3 % of 1
     slower    all of it lies above 1.03;   faster    all of it lies below 0.97
-    noise     the interval is too wide to tell: run more rounds, or a quieter machine
+    noise     the interval is too wide: run more rounds, or use a quieter machine
 
 The exit status is 1 if a case is slower, 2 if a revision cannot be run. Spark's figure is a ratio already: matching
 over a `mapInArrow` that changes nothing.
@@ -44,7 +45,7 @@ class Comparison(NamedTuple):
 
     @property
     def verdict(self) -> str:
-        """What the interval allows to be said."""
+        """The conclusion that the interval allows."""
         if self.low > 1 + _TOLERANCE:
             return "slower"
         if self.high < 1 - _TOLERANCE:
@@ -97,7 +98,7 @@ class _Plain(argparse.RawDescriptionHelpFormatter):
 def _count(text: str) -> int:
     number = int(text) if text.isascii() and text.isdigit() else 0
     if not number:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of rounds, at least 1")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of rounds; give at least 1")
     return number
 
 

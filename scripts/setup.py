@@ -2,9 +2,9 @@
 
     check → environment → packages → stamp
 
-A stamp inside `.venv` holds a hash of what was asked for (pyproject.toml of both packages, constraints.txt, the
+A stamp inside `.venv` holds a hash of the requirements (pyproject.toml of both packages, constraints.txt, the
 interpreter), so a finished set-up costs one comparison, and one that was interrupted or is out of date continues from
-what is there. Spark comes as a source package that takes 2.5 GB of temporary files to build, which many `/tmp` cannot
+there. Spark comes as a source package that takes 2.5 GB of temporary files to build, which many `/tmp` cannot
 hold: they go to `.tmp` in the project. Standard library only.
 """
 
@@ -34,7 +34,7 @@ MEMORY_NEEDED = 2_000_000_000
 
 
 class SetupError(Exception):
-    """The set-up cannot go on; the text says why and what to do."""
+    """The set-up cannot continue; the text explains why and what to do."""
 
 
 def main(project: Path = PROJECT) -> int:
@@ -46,7 +46,7 @@ def main(project: Path = PROJECT) -> int:
         print(f"set-up: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        print("set-up: interrupted; run make again to go on", file=sys.stderr)
+        print("set-up: interrupted; run make again to continue", file=sys.stderr)
         return 130
     return 0
 
@@ -69,7 +69,7 @@ def set_up(project: Path) -> None:
 
 
 def fingerprint(project: Path) -> str:
-    """A hash of all that decides what gets installed. An interpreter's own folder tells two of one version apart."""
+    """A hash of everything that determines the installation; the interpreter's folder is part of it."""
     digest = hashlib.sha256(f"{sys.version}\n{sys.base_prefix}\n{EXTRAS}\n{project}\n".encode())
     for name in ("pyproject.toml", "lab/pyproject.toml", "constraints.txt"):
         digest.update((project / name).read_bytes())
@@ -77,7 +77,7 @@ def fingerprint(project: Path) -> str:
 
 
 def works(environment: Path) -> bool:
-    """Whether the environment is whole enough for pip, was made in this place and by the interpreter that runs this."""
+    """Whether the environment has pip, and was created in this place by the running interpreter."""
     python = environment / "bin" / "python"
     question = "import pip, sys; print(sys.version, sys.base_prefix, sep='\\n')"
     try:
@@ -90,7 +90,7 @@ def works(environment: Path) -> bool:
 
 
 def check_room(project: Path, environment: Path) -> None:
-    """Say before starting what would fail half an hour later."""
+    """Report before starting what would fail half an hour later."""
     resources = load_resources(project)
     spark_is_there = any(environment.glob("lib/python*/site-packages/pyspark/jars"))
     needed = ROOM_TO_UPDATE if spark_is_there else ROOM_NEEDED
@@ -98,13 +98,13 @@ def check_room(project: Path, environment: Path) -> None:
     if free < needed:
         raise SetupError(
             f"too little disk: {resources.gigabytes(free)} free at {project}, {resources.gigabytes(needed)} needed "
-            "(1.5 GB stay, the rest is needed while Spark installs); make room or clone to another disk"
+            "(1.5 GB stay, the rest is needed while Spark installs); free some space or clone to another disk"
         )
     memory = resources.memory()
     if 0 < memory < MEMORY_NEEDED:
         raise SetupError(
             f"too little memory: {resources.gigabytes(memory)}, {resources.gigabytes(MEMORY_NEEDED)} needed to run "
-            "Spark; `pip install .` gives Pathcast without Spark"
+            "Spark; `pip install .` installs Pathcast without Spark"
         )
 
 
@@ -121,7 +121,7 @@ def load_resources(project: Path) -> ModuleType:
 
 
 def create(environment: Path) -> None:
-    """A new environment in place of whatever is there."""
+    """Create a new environment, replacing an existing one."""
     if environment.exists():
         shutil.rmtree(environment)
     try:
@@ -142,7 +142,7 @@ def install(project: Path, environment: Path) -> None:
     log = project / ".tmp" / "install.log"
     pinned = "constraints.txt"  # relative: pip splits variables at spaces, which paths may have
     command = [str(environment / "bin" / "python"), "-m", "pip", "install", "--quiet", "--no-input"]
-    # What is imported is compiled then; compiling all 7,000 files now takes longer than unpacking them.
+    # Modules are compiled on import; compiling all 7,000 files now takes longer than unpacking them.
     command += ["--no-compile"]
     command += ["--disable-pip-version-check", "--constraint", pinned]
     command += ["--editable", f".[{EXTRAS}]", "--editable", "lab"]
@@ -158,13 +158,13 @@ def install(project: Path, environment: Path) -> None:
     if status != 0:
         last = "\n".join("  " + line for line in log.read_text(errors="replace").splitlines()[-15:])
         raise SetupError(
-            f"pip failed:\n{last}\nThe whole log: {log}. Is the package index reachable? Run make again to go on."
+            f"pip failed:\n{last}\nThe whole log: {log}. Is the package index reachable? Run make again to continue."
         )
 
 
 @contextmanager
 def phase(name: str) -> Iterator[None]:
-    """Print what is going on, and how long it took."""
+    """Print the name of a phase and its duration."""
     start = time.monotonic()
     print(f"set-up: {name} … ", end="", flush=True)
     try:

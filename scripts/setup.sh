@@ -1,6 +1,6 @@
 #!/bin/sh
 # Find a Python that can build the project's environment and let it run setup.py.
-# PYTHON=/path/to/python chooses one; otherwise the first that is new enough and has venv and ensurepip is taken.
+# PYTHON=/path/to/python chooses one; otherwise the first that is new enough and has venv and ensurepip is used.
 set -eu
 
 here=$(dirname "$0")
@@ -28,6 +28,6 @@ else
     done
 fi
 
-echo "set-up: no Python that can be used${PYTHON:+ (PYTHON=$PYTHON)}; needed: 3.11 or newer with venv and ensurepip$refused" >&2
-echo "Install one (no root needed: uv python install 3.12, pyenv, conda), or say which: make demo PYTHON=/path/to/python3" >&2
+echo "set-up: no usable Python${PYTHON:+ (PYTHON=$PYTHON)}; needed: 3.11 or newer with venv and ensurepip$refused" >&2
+echo "Install one (no root needed: uv python install 3.12, pyenv, conda), or choose one: make demo PYTHON=/path/to/python3" >&2
 exit 1

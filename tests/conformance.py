@@ -1,11 +1,11 @@
-"""The W3C's XML conformance suite, when its archive is at hand: what each test is and what its document holds.
+"""The W3C's XML conformance suite, if its archive is available: its tests and the content of their documents.
 
-The archive, `xmlconf.tgz`, is looked for in the folder that PATHCAST_DATA names, and in `shared/data` beside the
-checkout. It is read in memory: nothing is unpacked, nothing fetched.
+The archive, `xmlconf.tgz`, is expected in the folder that PATHCAST_DATA names, or in `shared/data` next to the
+checkout. It is read in memory: nothing is unpacked or fetched.
 
-`Facts` are what bare expat, run here without any of Pathcast's code, says about a document: whether it is well-formed
+`Facts` are the result of plain expat, without any code of Pathcast, for a document: whether it is well-formed
 (as far as the document itself goes: external entities are never read), its elements, and which parts of XML it uses
-that Pathcast refuses.
+that Pathcast rejects.
 """
 
 import functools
@@ -31,7 +31,7 @@ class Entry:
     kind: str
     """valid, invalid (but well-formed), not-wf, or error (which a reader may report or not)."""
     entities: str
-    """none, or the kind of external entities that must be read to see the fault: general, parameter, both."""
+    """none, or the kind of external entities that must be read to find the fault: general, parameter, both."""
     namespaces: bool
     editions: tuple[str, ...]
     versions: tuple[str, ...]
@@ -40,7 +40,7 @@ class Entry:
 
 @dataclass
 class Facts:
-    """What bare expat says about one document."""
+    """The result of plain expat for one document."""
 
     well_formed: bool = True
     version: str = "1.0"
@@ -62,7 +62,7 @@ class ElementFacts:
 
 
 def archive() -> Path | None:
-    """The suite's archive, or None when this machine has none."""
+    """The suite's archive, or None if this machine has none."""
     folders = [os.environ.get("PATHCAST_DATA"), _CHECKOUT.parent / "shared" / "data"]
     paths = [Path(folder) / "xmlconf.tgz" for folder in folders if folder]
     return next((path for path in paths if path.is_file()), None)
@@ -114,7 +114,7 @@ def _entry(element: etree._Element) -> Entry:
 
 
 def facts(data: bytes, encoding: str | None = None) -> Facts:
-    """What bare expat reports, with namespaces resolved and internal entities expanded."""
+    """The result of plain expat, with namespaces resolved and internal entities expanded."""
     found = Facts()
     parser = expat.ParserCreate(encoding, namespace_separator="\n")
     parser.ordered_attributes = True

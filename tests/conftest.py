@@ -1,4 +1,4 @@
-"""What all tests share: the option for longer runs, and imports of `tests.…` from wherever pytest is started."""
+"""Shared by all tests: the option for longer runs, and imports of `tests.…` from any working directory."""
 
 import subprocess
 import sys
@@ -28,13 +28,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--fast",
         action="store_true",
-        help="leave out Spark, the laboratory, tests marked slow and whatever starts a process: under a minute",
+        help="skip Spark, the laboratory, tests marked slow and tests that start a process: under a minute",
     )
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest-timeout reads its option
 def pytest_configure(config: pytest.Config) -> None:
-    """Long runs take as long as they take; fast ones draw fewer examples."""
+    """Long runs have no time limit; fast ones draw fewer examples."""
     if config.getoption("--long"):
         config.option.timeout = 0
     if config.getoption("--fast"):
@@ -42,7 +42,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """A fast run does not even import what it leaves out."""
+    """A fast run does not import the tests that it skips."""
     return True if config.getoption("--fast") and collection_path in (HERE / "spark", HERE / "lab") else None
 
 
@@ -63,10 +63,10 @@ def no_process_in_a_fast_run(request: pytest.FixtureRequest) -> Iterator[None]:
 
 @pytest.fixture(autouse=True, scope="module")
 def no_replacement_stays() -> Iterator[None]:
-    """What a test replaces is there again after it: also in packages, which keep what they look up in their modules.
+    """Check that names which a test replaced are restored, also in packages, which cache names of their modules.
 
-    A package that looks up a name while a test has replaced it in the module keeps the replacement for good: such a
-    test replaces the name in the package.
+    A package that looks up a name while a test has replaced it in the module keeps the replacement permanently: such
+    a test must replace the name in the package.
     """
     yield
     packages = [module for name, module in sys.modules.items() if name.startswith(("pathcast.", "pathcast_lab."))]
@@ -79,7 +79,7 @@ def no_replacement_stays() -> Iterator[None]:
     assert not left, f"replaced by a test and not put back: {', '.join(left)}"
 
 
-# Rooms with files that take long go first, so that no test process waits for another in the end.
+# Packages with slow test files go first, so that no test process waits for another at the end.
 FIRST = (
     "spark", "lab", "matching", "joins", "routing", "mediation", "hostile", "kernels", "workloads",
     "test_readme.py",

@@ -1,8 +1,8 @@
-"""The corpus: cases as data, one theme a file in `tests/cases`.
+"""The corpus: cases as data, one theme per file in `tests/cases`.
 
-A `Case` is a pattern, a document and whether they match; a `Refusal` is a text that is no pattern, with the column and
-the text that the error must point at. `tests/README.md` lists the fields. Whatever is not a known field is refused, so
-that a misspelt one cannot turn a case into another.
+A `Case` is a pattern, a document and whether they match; a `Refusal` is a text that is not a pattern, with the column
+and the text that the error must point at. `tests/README.md` lists the fields. Unknown fields are rejected, so that
+a misspelt field cannot change a case.
 """
 
 import functools
@@ -56,7 +56,7 @@ def cases() -> tuple[Case, ...]:
 
 @functools.cache
 def refusals() -> tuple[Refusal, ...]:
-    """Every text that must be refused as a pattern."""
+    """Every text that must be rejected as a pattern."""
     return tuple(Refusal(theme=theme, **row) for theme, row in _rows("refusal"))
 
 

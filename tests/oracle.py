@@ -1,12 +1,12 @@
-"""lxml as the oracle: what XPath 1.0 itself says about a pattern and a document.
+"""lxml as the oracle: the answer of XPath 1.0 for a pattern and a document.
 
-A pattern means `boolean(pattern)` at the document node. Two things are asked differently:
+A pattern means `boolean(pattern)` at the document node. Two things are evaluated differently:
 
 - a relative expression matches anywhere, so lxml is asked the same with `//` before it (`//./a` and `//.//a` are
   XPath for `//a`, so a leading dot needs no care);
 - with `namespaces="ignore"` each name test becomes a test of the local name, token by token.
 
-lxml leaves out an internal subset's attribute defaults unless told otherwise; XML has every processor apply them.
+lxml ignores attribute defaults of an internal subset by default; XML requires every processor to apply them.
 """
 
 import functools
@@ -18,7 +18,7 @@ from lxml import etree
 from tests.corpus import Namespaces
 
 Unanswerable = (etree.XPathError, etree.XMLSyntaxError)
-"""What lxml raises on an expression or a document that it does not take."""
+"""The errors of lxml for an expression or a document that it rejects."""
 
 _TOKEN = re.compile(
     r"""(?P<space>\s+)
@@ -43,7 +43,7 @@ def matches(pattern: str, document: bytes, namespaces: Namespaces = None) -> boo
 
 
 def ask(pattern: str, namespaces: Namespaces = None) -> etree.XPath:
-    """The compiled question; compile once, answer for many documents."""
+    """The compiled pattern; compile it once, evaluate it for many documents."""
     if isinstance(namespaces, Mapping):
         return _compiled(pattern, tuple(sorted(namespaces.items())), local=False)
     return _compiled(pattern, (), local=namespaces == "ignore")
@@ -81,7 +81,7 @@ def _rewritten(pattern: str) -> Iterator[str]:
 
 
 def _is_operator(name: str, before: str | None) -> bool:
-    """XPath 1.0 §3.7: a name is an operator when an operand stands before it."""
+    """XPath 1.0 §3.7: a name is an operator if an operand precedes it."""
     return name in _OPERATORS and before is not None and before not in _BEFORE_OPERAND
 
 

@@ -1,4 +1,4 @@
-"""Arguments that make no sense are refused where they are given, by name, not by what trips over them later."""
+"""Invalid arguments are rejected by name where they are given, not by a failure later."""
 
 # Calls are wrong on purpose.
 # mypy: disable-error-code="arg-type, call-overload, dict-item, list-item"

@@ -1,4 +1,4 @@
-"""The corpus itself is right: lxml gives every case the answer that it expects."""
+"""The corpus itself is right: lxml gives the expected answer for every case."""
 
 from collections import Counter
 from operator import attrgetter

@@ -1,4 +1,4 @@
-"""What could make code of data (pickle and the like, `eval`) stands in named places only, each with its reason."""
+"""Functions that turn data into code (pickle, `eval` and the like) are used only in listed places, with a reason."""
 
 import ast
 from pathlib import Path
@@ -16,7 +16,7 @@ ALLOWED = {
 
 
 def found_in(source):
-    """What a source uses that could make code of data."""
+    """The functions in a source that turn data into code."""
     if not any(word in source for word in WORDS):
         return
     for node in ast.walk(ast.parse(source)):

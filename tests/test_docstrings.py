@@ -1,4 +1,4 @@
-"""The examples in docstrings of the public names do what they show."""
+"""The examples in docstrings of public names run and give the output that they show."""
 
 import doctest
 import importlib

@@ -1,4 +1,4 @@
-"""Errors say what to do, and survive the way from a Spark worker to the driver."""
+"""Errors explain what to do, and survive the transfer from a Spark worker to the driver."""
 
 import pickle
 

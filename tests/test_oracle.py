@@ -12,9 +12,9 @@ from tests import oracle
 class Oddity(NamedTuple):
     document: bytes
     right: str
-    """Holds by XPath 1.0; libxml2 denies it."""
+    """Matches by XPath 1.0, but not in libxml2."""
     wrong: str
-    """Does not hold by XPath 1.0; libxml2 says that it does."""
+    """Does not match by XPath 1.0, but does in libxml2."""
 
 
 ODDITIES = {

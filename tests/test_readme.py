@@ -1,9 +1,9 @@
-"""What the documentation shows is what happens: its examples run, its tables hold, its links lead somewhere.
+"""The documentation is correct: its examples run, its tables are true, its links work.
 
-In `README.md`, the pages of `docs/` that show Python, and the READMEs of the rooms that they concern
+In `README.md`, the pages of `docs/` that show Python, and the READMEs of the packages
 
-- Python blocks run in order, in one namespace a file and in an empty folder; where `# → value` ends a statement, its
-  value must print so. A block that imports `pathcast.spark` runs by itself, on the tests' Spark if that is up;
+- Python blocks run in order, in one namespace per file and in an empty folder; if `# → value` ends a statement, its
+  value must print so. A block that imports `pathcast.spark` runs by itself, on the tests' Spark if it is running;
 - shell blocks with a `pathcast` command run too, in order and in one folder; targets of make and extras of pip that
   are named must exist;
 - a `text` block right after either is what the block prints;
@@ -103,7 +103,7 @@ def blocks(page: Path) -> list[Block]:
 
 
 def tables(page: Path, *heading: str) -> list[tuple[str, ...]]:
-    """The rows of all tables on a page that have this heading, code marks and escapes taken off."""
+    """The rows of all tables on a page that have this heading, without code marks and escapes."""
     rows = []
     wanted = False
     for line in page.read_text(encoding="utf-8").splitlines():
@@ -119,7 +119,7 @@ def tables(page: Path, *heading: str) -> list[tuple[str, ...]]:
 
 
 def bare(cell: str) -> str:
-    """What a cell says: code is taken as it stands, but for the bars that a table needs escaped."""
+    """The text of a cell: code is unchanged, except for escaped bars."""
     cell = cell.replace("\\|", "|")
     return cell[1:-1] if re.fullmatch("`[^`]*`", cell) else cell.replace("\\*", "*")
 
@@ -190,7 +190,7 @@ def test_the_spark_example_gives_what_it_shows(tmp_path: Path, monkeypatch: pyte
 
 @contextlib.contextmanager
 def spark_folder(spark: Any, folder: Path) -> Iterator[None]:
-    """Spark takes relative paths from where its Java was started, and that may have been elsewhere."""
+    """Spark resolves relative paths in the folder where its Java was started, which may be another one."""
     hadoop = spark._jvm.org.apache.hadoop.fs
     files = hadoop.FileSystem.get(spark._jsc.hadoopConfiguration())
     before = files.getWorkingDirectory()

@@ -1,4 +1,4 @@
-"""Examples are made smaller for as long as they fail, and no further."""
+"""Examples are shrunk as long as they fail, and no further."""
 
 from random import Random
 

@@ -1,4 +1,4 @@
-"""The frame of the command line: help that suffices, quick to load, errors without a traceback."""
+"""The command line as a whole: sufficient help, fast start, errors without a traceback."""
 
 import os
 import subprocess
@@ -58,8 +58,8 @@ def test_bad_arguments_give_exit_status_2(arguments):
 @pytest.mark.parametrize(
     ("command", "status", "said"),
     [
-        ("explain s.txt 1 d.xml > /dev/full", 74, "error: the output can't be written: No space left on device\n"),
-        ("--version > /dev/full", 74, "error: the output can't be written: No space left on device\n"),
+        ("explain s.txt 1 d.xml > /dev/full", 74, "error: cannot write the output: No space left on device\n"),
+        ("--version > /dev/full", 74, "error: cannot write the output: No space left on device\n"),
         ("explain s.txt 1 d.xml <&- >&-", 1, ""),
     ],
     ids=["full", "full for the version", "closed"],

@@ -1,4 +1,4 @@
-"""`pathcast demo`: all of it on a machine without Java, killed and recovered; its check; its care for other files."""
+"""`pathcast demo`: a full run on a machine without Java, killed and recovered; its check; it keeps other files."""
 
 import csv
 import json
@@ -71,8 +71,8 @@ def test_newcomers_come_while_it_runs_and_a_micro_batch_is_repeated(ran):
     assert sum(report["messages"] for report in reports(folder, "joins").values()) == len(rows(folder, "messages"))
     assert used == sorted(used)
     assert set(used) == {1, 2}
-    assert "version 2 of the overlay is published" in answer.stdout
-    killed, _, name = answer.stdout.partition("in the midst of micro-batch ")[2].partition(";")[0].partition(" of ")
+    assert "published as version 2 of the overlay" in answer.stdout
+    killed, _, name = answer.stdout.partition("during micro-batch ")[2].partition(";")[0].partition(" of ")
     before, _, after = answer.stdout.partition("starting it again")
     line = f"  batch {killed}:" if name.startswith("documents") else f"  joins, batch {killed}:"
     assert line in after
@@ -94,7 +94,7 @@ def test_it_closes_with_a_table_and_where_the_output_lies(ran):
         assert int(said[what][1].replace(",", "")) == pq.read_table(folder / name).num_rows > 0
     assert int(said["… of these to newcomers"][1]) > 0
     assert all(row[2:] == ["0", "0", "0"] for row in said.values())
-    assert "Nothing was lost and nothing came twice" in answer.stdout
+    assert "Nothing was lost or duplicated" in answer.stdout
     assert f"Output: {folder}" in answer.stdout
 
 
@@ -164,7 +164,7 @@ def test_its_folder_says_what_is_what(ran):
 
 @pytest.fixture
 def spoilt(ran, tmp_path: Path) -> Path:
-    """A copy of the demo's folder, to be spoilt."""
+    """A copy of the demo's folder, for tests that damage it."""
     _, folder = ran
     shutil.copytree(folder, tmp_path / "out")
     return tmp_path / "out"
@@ -233,7 +233,7 @@ def test_a_folder_of_a_former_demo_is_replaced(tmp_path):
 @pytest.mark.parametrize("name", ["thesis.txt", "ABOUT.txt"])
 def test_a_folder_with_other_files_is_left_alone(tmp_path, name):
     (tmp_path / name).write_text("mine")
-    with pytest.raises(PipelineError, match="holds files that no demo wrote; give another --output"):
+    with pytest.raises(PipelineError, match="was not written by a demo; give another --output"):
         prepare(tmp_path)
     assert (tmp_path / name).read_text() == "mine"
 

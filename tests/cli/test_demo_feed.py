@@ -1,4 +1,4 @@
-"""What the demo makes up: five schemas that say the same, and what is drawn from one seed."""
+"""The inputs of the demo: five schemas with the same content, drawn from one seed."""
 
 from lxml import etree
 
@@ -9,7 +9,7 @@ from pathcast.cli.demo.publisher_schemas import PUBLISHERS, Report, Review, Stoc
 
 
 def facts(xml: bytes) -> list[tuple]:
-    """All that a report in the global schema says, whatever the order of its elements."""
+    """The content of a report in the global schema, independent of the order of elements."""
     root = etree.fromstring(xml)
     named = {element.getparent().tag + "/" + element.tag for element in root.iter() if element.getparent() is not None}
     values = [

@@ -1,4 +1,4 @@
-"""`pathcast doctor`: it says what is there, what is wrong, and how to mend it."""
+"""`pathcast doctor`: reports what the machine has, what is wrong, and how to fix it."""
 
 import json
 import os
@@ -32,7 +32,7 @@ def no_java(monkeypatch, tmp_path):
 def test_this_machine_is_fine_and_everything_asked_for_is_shown(run):
     answer = run()
     assert answer.exit_code == 0, answer.output
-    assert "everything is fine" in answer.output
+    assert "no problems found" in answer.output
     for name in ("Python", "Java", "Spark", "Numba", "cores", "memory", "disk"):
         assert name in answer.output
 
@@ -60,14 +60,14 @@ def test_something_wrong_gives_exit_status_1_and_the_way_to_mend_it(run, no_java
     if arguments:
         assert json.loads(answer.stdout)["fine"] is False
     else:
-        assert "wrong: see" in answer.output
+        assert "found; fixes above" in answer.output
 
 
 def test_a_note_alone_is_not_wrong(run, monkeypatch):
     monkeypatch.setattr(doctor_file, "examine", lambda: iter([Finding("memory", State.note, "1 GB", "buy more")]))
     answer = run()
     assert answer.exit_code == 0
-    assert "to mend: buy more" in answer.output
+    assert "fix: buy more" in answer.output
 
 
 def test_without_spark_java_is_not_missed(no_java, monkeypatch):
@@ -81,7 +81,7 @@ def test_without_spark_java_is_not_missed(no_java, monkeypatch):
 def test_an_old_spark_is_wrong(monkeypatch):
     monkeypatch.setattr(doctor_file, "_version", lambda package: "3.5.1")
     assert check_spark() == Finding(
-        "Spark", State.wrong, "3.5.1, which Pathcast does not run on", 'pip install "pathcast[spark]"'
+        "Spark", State.wrong, "3.5.1 is not supported; Pathcast needs PySpark 4", 'pip install "pathcast[spark]"'
     )
 
 
@@ -118,7 +118,7 @@ def test_little_memory_and_a_containers_limit_are_noted():
     assert check_memory(8_000_000_000, None) == Finding("memory", State.fine, "8.0 GB")
     assert check_memory(8_000_000_000, 8_000_000_000).found == "8.0 GB (the container's limit)"
     assert check_memory(1_000_000_000, None).state is State.note
-    assert check_memory(0, None).found == "the system does not say"
+    assert check_memory(0, None).found == "unknown"
 
 
 def test_a_full_disk_is_noted():

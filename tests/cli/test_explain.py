@@ -145,8 +145,11 @@ ORDER = "order: SUBSCRIPTIONS ID DOCUMENT, or -e XPATH DOCUMENT"
         (["٣", "story.xml"], f"'٣': ID must be a number; {ORDER}"),
         (["story.xml"], f"'story.xml': ID must be a number; {ORDER}"),
         (["1"], f"no document given; {ORDER}"),
-        ([], f"no ID and no document given; {ORDER}"),
-        (["1", "story.xml", "-e", "//p"], "with -e give one document and nothing else; order: -e XPATH DOCUMENT"),
+        ([], f"no ID and document given; {ORDER}"),
+        (
+            ["1", "story.xml", "-e", "//p"],
+            "with -e, give one document and no other arguments; order: -e XPATH DOCUMENT",
+        ),
     ],
     ids=str,
 )
@@ -174,7 +177,7 @@ def test_expressions_take_the_place_of_a_file(story: Path) -> None:
 
 def test_an_xpath_in_place_of_a_file_is_told_the_option(story: Path) -> None:
     outcome = Outcome("//p", story)
-    assert (outcome.status, outcome.err) == (2, "error: //p: no such file; looks like an XPath; use -e '//p'\n")
+    assert (outcome.status, outcome.err) == (2, "error: //p: no such file; this looks like an XPath; use -e '//p'\n")
 
 
 def test_a_compressed_document_is_read(subscriptions: Path, tmp_path: Path) -> None:

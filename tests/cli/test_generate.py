@@ -169,14 +169,14 @@ def test_an_empty_folder_may_be_filled(tmp_path: Path) -> None:
         (("documents", "{tmp}/bad.dtd"), "bad.dtd is not a folder"),
         (("documents", "{tmp}/d", "--text", "verse"), "--text"),
         (("documents", "{tmp}/d", "--largest", "9999999999"), "--largest"),
-        (("subscriptions", "{tmp}/s.zip"), "s.zip: a file of subscriptions ends in .txt, .csv, .parquet"),
-        (("subscriptions", "{tmp}/s.txt", "--readers", "3"), "a text file holds no subscribers"),
+        (("subscriptions", "{tmp}/s.zip"), "s.zip: unknown suffix; use one of .txt, .csv, .parquet"),
+        (("subscriptions", "{tmp}/s.txt", "--readers", "3"), "a text file cannot hold subscribers"),
         (("subscriptions", "{tmp}/s.txt", "--wildcard", "2"), "--wildcard"),
         (("subscriptions", "{tmp}/s.txt", "--operator", "!="), "--operator"),
         (("subscriptions", "{tmp}/s.txt", "--min-depth", "9"), "min_depth <= max_depth"),
         (("subscriptions", "{tmp}/s.txt", "--predicates", "1", "--predicate-probability", "0.5"), "not both"),
         (("subscriptions", "{tmp}/s.txt", "--match-rate", "0.1", "--sample", "{tmp}/empty"), "at least one document"),
-        (("subscriptions", "{tmp}/s.txt", "--sample", "{tmp}/empty"), "give --match-rate as well"),
+        (("subscriptions", "{tmp}/s.txt", "--sample", "{tmp}/empty"), "--sample needs --match-rate"),
         (("subscriptions", "{tmp}/s.txt", "--match-rate", "0.1", "--sample", "{tmp}/torn"), "document 1 of the sample"),
         (("subscriptions", "{tmp}/folder.txt"), "folder.txt is a folder"),
     ],
@@ -198,7 +198,7 @@ def test_bad_arguments_are_refused_with_status_2_and_nothing_is_written(
 def test_a_request_that_cannot_be_met_is_refused_and_leaves_no_file(tmp_path: Path, dtd: Path) -> None:
     result = run("subscriptions", tmp_path / "s.txt", "--dtd", dtd, "--distinct", "--count", 1000)
     assert result.exit_code == 2
-    assert "distinct subscriptions of 1,000" in result.stderr
+    assert "of 1,000 distinct subscriptions" in result.stderr
     assert not (tmp_path / "s.txt").exists()
 
 

@@ -1,4 +1,4 @@
-"""`pathcast joins`: messages, rows and totals; what is refused, and with which status."""
+"""`pathcast joins`: messages, rows and totals; errors and their exit status."""
 
 import json
 from pathlib import Path
@@ -155,7 +155,7 @@ def test_a_line_ends_where_json_says_and_a_terminal_is_not_acted_on(tmp_path: Pa
 def test_stdin_is_read_once(tmp_path: Path) -> None:
     (tmp_path / "schema").write_text(SCHEMA)
     result = CliRunner().invoke(app, [str(tmp_path / "schema"), "-", "-"], input=SUBSCRIPTIONS)
-    assert result.exit_code == 2 and "can't both come from stdin" in result.stderr
+    assert result.exit_code == 2 and "cannot both come from stdin" in result.stderr
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:

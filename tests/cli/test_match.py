@@ -74,7 +74,7 @@ def test_a_folder_means_all_documents_in_it_and_its_subfolders_sorted(subscripti
     assert (outcome.status, outcome.err) == (0, "")
 
 
-NOTHING = "error: no documents found, nothing was matched\n"
+NOTHING = "error: no documents found; nothing was matched\n"
 
 
 def test_a_folder_without_documents_is_told_what_was_looked_for_and_has_status_1(
@@ -107,7 +107,7 @@ def test_a_subfolder_that_cannot_be_listed_has_status_1(
 
     monkeypatch.setattr(os, "scandir", scandir)
     outcome = Outcome(subscriptions, stories, "--format", "json")
-    assert (outcome.status, outcome.err) == (1, f"error: cannot read the folder {closed}: Permission denied\n")
+    assert (outcome.status, outcome.err) == (1, f"error: cannot read folder {closed}: Permission denied\n")
     assert len(outcome.rows) == 2
 
 
@@ -260,7 +260,7 @@ def test_all_invalid_subscriptions_are_reported_with_file_line_and_reason(tmp_pa
         f"error: {file}: line 6, column 5: '..' is not supported",
         "    //b/..",
         "        ^^",
-        "error: 4 of 5 subscriptions are invalid; fix them, or leave them out with --skip-invalid",
+        "error: 4 of 5 subscriptions are invalid; fix them, or skip them with --skip-invalid",
     ]
 
 
@@ -272,16 +272,16 @@ def test_invalid_subscriptions_are_skipped_when_asked_for(tmp_path: Path, storie
     assert outcome.status == 0
     first, *_, last = outcome.err.splitlines()
     assert first == f"note: {file}: line 2, column 5: '..' is not supported"
-    assert last == "note: 1 of 2 subscriptions is invalid and left out"
+    assert last == "note: 1 of 2 subscriptions is invalid and skipped"
     assert Outcome(file, stories).err.splitlines()[-1] == (
-        "error: 1 of 2 subscriptions is invalid; fix it, or leave it out with --skip-invalid"
+        "error: 1 of 2 subscriptions is invalid; fix it, or skip it with --skip-invalid"
     )
     file.write_text("//a/..\n")
     outcome = Outcome(file, stories, "--skip-invalid")
     assert (outcome.status, outcome.out) == (2, "")
     file.write_text("//a/..\n//b/..\n")
     assert Outcome(file, stories, "--skip-invalid").err.splitlines()[-1] == (
-        "error: 2 of 2 subscriptions are invalid; none is left"
+        "error: 2 of 2 subscriptions are invalid; no valid ones remain"
     )
 
 
@@ -292,7 +292,7 @@ def test_of_many_invalid_subscriptions_the_first_are_reported(tmp_path: Path, st
     assert sum(line.startswith(f"error: {file}: line ") for line in lines) == 20
     assert lines[-2:] == [
         "error: and 1,030 more",
-        "error: 1,050 of 1,051 subscriptions are invalid; fix them, or leave them out with --skip-invalid",
+        "error: 1,050 of 1,051 subscriptions are invalid; fix them, or skip them with --skip-invalid",
     ]
 
 
@@ -332,18 +332,18 @@ def test_an_invalid_expression_is_reported_as_those_of_files_are(stories: Path) 
         "  supported: child (/), descendant (//), *, predicates on paths, attributes and text\n"
     )
     assert Outcome("-e", "//p", "-e", "//a/..", stories).err.endswith(
-        "error: 1 of 2 subscriptions is invalid; fix it, or leave it out with --skip-invalid\n"
+        "error: 1 of 2 subscriptions is invalid; fix it, or skip it with --skip-invalid\n"
     )
 
 
 @pytest.mark.parametrize(
     ("given", "advice"),
     [
-        ("//title", "; looks like an XPath; use -e '//title'"),
-        ("//a//b", "; looks like an XPath; use -e '//a//b'"),
-        ("/nitf/head/title", "; looks like an XPath; use -e '/nitf/head/title'"),
-        ("p[@lede]", "; looks like an XPath; use -e 'p[@lede]'"),
-        ("p[. = 'x']", "; looks like an XPath; use -e 'p[. = '\"'\"'x'\"'\"']'"),
+        ("//title", "; this looks like an XPath; use -e '//title'"),
+        ("//a//b", "; this looks like an XPath; use -e '//a//b'"),
+        ("/nitf/head/title", "; this looks like an XPath; use -e '/nitf/head/title'"),
+        ("p[@lede]", "; this looks like an XPath; use -e 'p[@lede]'"),
+        ("p[. = 'x']", "; this looks like an XPath; use -e 'p[. = '\"'\"'x'\"'\"']'"),
         ("/tmp/absent.txt", ""),
         ("absent.txt", ""),
         ("-", "; for subscriptions on stdin use /dev/stdin"),
@@ -465,7 +465,8 @@ def test_documents_before_subscriptions_are_told_so(tmp_path: Path, subscription
     (tmp_path / "feed.xml").write_text("<?xml version='1.0'?>\n<feed/>")
     outcome = Outcome(tmp_path / "feed.xml", subscriptions)
     assert outcome.status == 2
-    assert outcome.err == f"error: {tmp_path / 'feed.xml'}: this is XML; order: SUBSCRIPTIONS DOCUMENT…\n"
+    reason = "this is an XML file, not subscriptions; order: SUBSCRIPTIONS DOCUMENT…"
+    assert outcome.err == f"error: {tmp_path / 'feed.xml'}: {reason}\n"
 
 
 def test_a_file_without_subscriptions_is_noted(tmp_path: Path, stories: Path) -> None:

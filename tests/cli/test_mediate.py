@@ -1,4 +1,4 @@
-"""`pathcast mediate`: a mapping is derived, looked at, tried out, and matched by."""
+"""`pathcast mediate`: mappings are derived, checked, tried out, and used for matching."""
 
 from pathlib import Path
 
@@ -66,7 +66,7 @@ def test_a_pair_that_nothing_bears_out_is_told(folder: Path) -> None:
     (folder / "books.tree").write_text("book\n  title #text\n  author #text\n")
     (folder / "prices.tree").write_text("book\n  title #text\n  price #text\n")
     arguments = ("mediate", "map", folder / "books.tree", folder / "prices.tree")
-    assert Outcome(*arguments).err == "note: 'book/price' was taken for 'book/author', which little bears out\n"
+    assert Outcome(*arguments).err == "note: 'book/price' was mapped to 'book/author' on little evidence; check it\n"
     assert Outcome(*arguments, "--pair", "book/price=book/author").err == ""
     noted = Outcome("mediate", "integrate", folder / "books.tree", folder / "prices.tree").err
     assert (
@@ -87,11 +87,11 @@ def test_schemas_are_integrated_to_one_that_can_be_used(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        (["map", "global.tree", "nothing.dtd"], "nothing.dtd: there is no such schema"),
-        (["map", "global.tree", "annex.tree", "--pair", "a"], "--pair a: give LOCAL=GLOBAL"),
+        (["map", "global.tree", "nothing.dtd"], "nothing.dtd: no such file"),
+        (["map", "global.tree", "annex.tree", "--pair", "a"], "--pair a: expected LOCAL=GLOBAL"),
         (["map", "global.tree", "annex.tree", "--pair", "a=staff"], "the local schema has no 'a'"),
         (["map", "global.tree", "annex.tree", "--pair", "staff=b"], "the global schema has no 'b'"),
-        (["rewrite", "annex.tree", "."], ".: a folder, not a document"),
+        (["rewrite", "annex.tree", "."], ".: this is a folder, not a document"),
         (["rewrite", "ours.toml", "wrong.xml"], "wrong.xml: line 1, column 8: no element found"),
         (["rewrite", "ours.toml", "other.xml"], "other.xml: the document's root is 'news'"),
         (["rewrite", "annex.tree", "nothing.xml"], "nothing.xml: there is no such document"),

@@ -17,7 +17,7 @@ def test_an_index_is_compiled_anew_to_another_folder_or_in_its_place(tmp_path):
     done = CliRunner().invoke(app, [str(tmp_path / "old"), str(tmp_path / "new")])
     assert (done.exit_code, done.stdout.strip()) == (
         0,
-        f"2 subscriptions, compiled anew for 'yfilter': {tmp_path / 'new'}",
+        f"2 subscriptions, recompiled for 'yfilter': {tmp_path / 'new'}",
     )
     assert pathcast.open_index(tmp_path / "new").match("<a><b/></a>").subscribers == ["ada"]
     assert (tmp_path / "old" / "manifest.json").read_bytes() == before

@@ -1,4 +1,4 @@
-"""`pathcast run`: as a user or a script runs it, with exit status, on a master of choice and behind Spark Connect."""
+"""`pathcast run`: as a user or a script runs it, with exit status, on a chosen master and through Spark Connect."""
 
 import os
 import signal
@@ -22,7 +22,7 @@ from pathcast.spark.publishing.index_versions import publish
 from pathcast.spark.sessions.java_installation import find_java
 from tests.spark.machines import CTRL_C_WORKS, MINUTES, short_lived
 
-# Each starts a Spark of its own: beside the shared one, not after it.
+# Each starts its own Spark: in parallel to the shared one, not after it.
 pytestmark = pytest.mark.xdist_group("a Spark each")
 
 PROGRAM = [sys.executable, "-c", f"{CTRL_C_WORKS}; from pathcast.cli.app import main; main()", "run"]
@@ -119,7 +119,7 @@ def test_whatever_ends_a_stream_is_told_in_a_line_and_the_next_run_goes_on(folde
             os.killpg(running.pid, signal.SIGTERM)
         errors = errors_of(running, folder)
         assert running.returncode == 143, errors
-        assert errors.endswith("stopping …\nstopped; run it again to go on\n")
+        assert errors.endswith("stopping …\nstopped; run it again to continue\n")
         assert "Traceback" not in errors and " ERROR " not in errors
         assert nobody_left(running.pid)
 
@@ -129,7 +129,7 @@ def test_whatever_ends_a_stream_is_told_in_a_line_and_the_next_run_goes_on(folde
         os.kill(java_of(running.pid), signal.SIGKILL)
         errors = errors_of(running, folder)
         assert running.returncode == 1, errors
-        told = "error: the JVM of Spark ended unexpectedly (killed by SIGKILL); the checkpoint is intact: run it again"
+        told = "error: Spark's JVM ended unexpectedly (killed by SIGKILL); the checkpoint is intact: run it again"
         assert errors.splitlines()[-1].startswith(told)
         assert "Traceback" not in errors
         assert nobody_left(running.pid)
@@ -139,7 +139,7 @@ def test_whatever_ends_a_stream_is_told_in_a_line_and_the_next_run_goes_on(folde
         os.killpg(running.pid, signal.SIGINT)  # as a terminal does: to every process of the group
         errors = errors_of(running, folder)
         assert running.returncode == 130, errors
-        assert errors.endswith("stopping …\nstopped; run it again to go on\n")
+        assert errors.endswith("stopping …\nstopped; run it again to continue\n")
         assert "Traceback" not in errors
         assert nobody_left(running.pid)
     assert delivered(folder) == [(1, "ada"), (3, "ada")]
@@ -153,7 +153,7 @@ def test_sigterm_while_spark_starts_is_heeded_when_it_is_up(folder):
         os.killpg(running.pid, signal.SIGTERM)
         errors = errors_of(running, folder)
         assert running.returncode == 143, errors
-        assert errors.endswith("stopped; run it again to go on\n")
+        assert errors.endswith("stopped; run it again to continue\n")
         assert "Traceback" not in errors
         assert nobody_left(running.pid)
     assert not (folder / "checkpoint").exists()
@@ -161,7 +161,7 @@ def test_sigterm_while_spark_starts_is_heeded_when_it_is_up(folder):
 
 @contextmanager
 def started(folder: Path, settings: dict[str, str]) -> "Iterator[subprocess.Popen[bytes]]":
-    """An endless stream in a process group of its own, none of which outlives the block."""
+    """An endless stream in its own process group, which ends with the block."""
     command = [*PROGRAM, "endless.toml", "--master", "local[2]"]
     with (folder / "output").open("wb") as output, (folder / "errors").open("wb") as errors:
         running = subprocess.Popen(
@@ -176,7 +176,7 @@ def started(folder: Path, settings: dict[str, str]) -> "Iterator[subprocess.Pope
 
 
 def wait_for(condition: Callable[[], bool], running: "subprocess.Popen[bytes]") -> None:
-    """Wait for something that a program will do; far longer than it takes on a busy machine."""
+    """Wait for an action of a program; far longer than it takes on a busy machine."""
     deadline = time.monotonic() + MINUTES
     while not condition():
         assert running.poll() is None, f"ended with status {running.returncode}"
@@ -264,7 +264,7 @@ def test_a_batch_that_would_find_something_where_it_writes_is_told_before_anythi
     (folder / place).mkdir()
     answer = CliRunner().invoke(app, ["run", str(folder / "batch.toml"), "--dry-run"])
     assert isinstance(answer.exception, pathcast.PipelineError)
-    assert f"there is something at {folder / place} already; remove it, or give" in str(answer.exception)
+    assert f"{folder / place} already exists; remove it, or set" in str(answer.exception)
     kept = BATCH.replace('columns = ["number"]\n', 'columns = ["number"]\nmode = "append"\n') + 'mode = "append"\n'
     (folder / "batch.toml").write_text(kept)
     assert CliRunner().invoke(app, ["run", str(folder / "batch.toml"), "--dry-run"]).exit_code == 0

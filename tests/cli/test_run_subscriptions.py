@@ -130,7 +130,7 @@ def test_a_folder_that_cannot_be_written_is_an_error(folder):
     (folder / "index").write_text("in the way")
     status, _, errors = ran(folder, "--publish", rows=ROWS)
     assert status == 1
-    assert errors.startswith("error: ") and "the subscriptions can't be published: " in errors
+    assert errors.startswith("error: ") and "the subscriptions cannot be published: " in errors
 
 
 def test_a_table_without_expressions_is_an_error(folder):

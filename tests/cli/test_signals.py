@@ -1,4 +1,4 @@
-"""Ending commands by signals: status 130 or 143, cleaned up, no traceback, however often a signal comes."""
+"""Ending commands by signals: status 130 or 143, clean-up, no traceback, also after repeated signals."""
 
 import logging
 import os

@@ -26,7 +26,7 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> Tiny:
 
 @pytest.fixture
 def tiny(compiled: Tiny, tmp_path: Path) -> Tiny:
-    """A copy of it that a test may change."""
+    """A copy of the package that a test may change."""
     shutil.copytree(compiled.folder, tmp_path, dirs_exist_ok=True)
     return Tiny(tmp_path, tmp_path / "cache")
 
@@ -147,7 +147,7 @@ def cache_folder() -> Path:
 
 @pytest.fixture
 def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A place for temporary folders, a home, and no PATHCAST_CACHE."""
+    """A folder for temporary files, a home, and no PATHCAST_CACHE."""
     (tmp_path / "tmp").mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
     monkeypatch.setenv("HOME", str(tmp_path / "home"))

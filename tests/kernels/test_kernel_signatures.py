@@ -173,7 +173,7 @@ def test_a_kernel_looks_like_its_function(grouped: ModuleType) -> None:
 def test_the_quick_check_recognises_ordinary_arrays(
     grouped: ModuleType, monkeypatch: pytest.MonkeyPatch, array: Int32s
 ) -> None:
-    """Otherwise NumPy lays out its array objects not as `argument_unboxing.py` expects, and calls are slow."""
+    """Otherwise the layout of NumPy's arrays differs from what `argument_unboxing.py` expects, and calls are slow."""
 
     def slow(*arguments: Any) -> None:
         raise AssertionError("decided in Python")

@@ -133,7 +133,7 @@ def test_numba_finalizes_a_library_in_the_steps_that_linking_repeats():
 
 
 def test_numba_asks_the_engine_of_a_library_for_the_places_of_environments_only():
-    """`_NoEngine` answers `set_env` and nothing else."""
+    """`_NoEngine` supports only `set_env`."""
     for function in (compiler.CompileResult._rebuild, registry.cpu_target.target_context.get_executable):
         wanted = [text for text in calls(function) if text.startswith("library.codegen.")]
         assert wanted == ["library.codegen.set_env"], (

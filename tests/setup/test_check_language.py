@@ -1,4 +1,4 @@
-"""The check of our prose: it sees comments, docstrings, messages and Markdown, and nothing that is code."""
+"""The check of our prose: it checks comments, docstrings, messages and Markdown, but no code."""
 
 import sys
 from pathlib import Path

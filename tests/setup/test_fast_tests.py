@@ -1,4 +1,4 @@
-"""`make test-fast`: what it leaves out, and that nothing in it starts a process."""
+"""`make test-fast`: which tests it skips, and that none of the others starts a process."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Packages import each other through what their `__init__` offers."""
+"""Packages import each other only through their `__init__`."""
 
 import ast
 from pathlib import Path
@@ -35,7 +35,7 @@ def test_other_packages_are_imported_as_packages(name: str) -> None:
 
 @pytest.mark.parametrize("stub", sorted(str(path.relative_to(ROOT)) for path in ROOT.rglob("__init__.pyi")))
 def test_a_package_offers_nothing_under_the_name_of_one_of_its_files(stub: str) -> None:
-    """Whoever imported the file would find the file in place of what the package offers."""
+    """An import would then find the file instead of the name that the package exports."""
     place = ROOT / stub
     beside = {path.stem for path in place.parent.iterdir()}
     names = [

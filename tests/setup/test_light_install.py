@@ -1,4 +1,4 @@
-"""What `pip install .` brings is enough for matching; every other part names its extra where a package is missing."""
+"""`pip install .` is enough for matching; every other part names its extra if a package is missing."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""`scripts/perf-compare`: what it says of times, and that its cases run."""
+"""`scripts/perf-compare`: its verdict on times, and that its cases run."""
 
 import json
 import os
@@ -60,7 +60,7 @@ def test_every_case_runs_and_has_a_time() -> None:
     ("arguments", "said"),
     [
         (["nowhere", "."], "error: cannot check out 'nowhere'"),
-        ([".", ".", "--rounds", "0"], "'0' is not a number of rounds, at least 1"),
+        ([".", ".", "--rounds", "0"], "'0' is not a number of rounds; give at least 1"),
         ([".", ".", "--only", "nothing"], "invalid choice: 'nothing'"),
     ],
 )

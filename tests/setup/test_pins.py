@@ -1,4 +1,4 @@
-"""Every package that the project brings is pinned, at the version that is installed, and direct ones are explained."""
+"""Every package that the project installs is pinned at the installed version, and direct ones are explained."""
 
 import tomllib
 from importlib.metadata import distribution

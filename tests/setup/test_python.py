@@ -1,4 +1,4 @@
-"""The search for a Python that can build the environment, in plain sh because none may be there."""
+"""The search for a Python that can build the environment, in plain sh because no Python may be installed."""
 
 import os
 import shutil
@@ -29,7 +29,7 @@ class Machine:
             (self.commands / command).symlink_to(place)
 
     def add(self, name: str, version: str, *, ensurepip: bool = True) -> Path:
-        """A stand-in that answers the script's questions, and says its name when it is handed setup.py."""
+        """A stand-in that answers the script's questions, and prints its name when it runs setup.py."""
         old = tuple(map(int, version.split("."))) < (3, 11)
         python = self.commands / name
         python.write_text(
@@ -93,7 +93,7 @@ def test_a_python_that_is_asked_for_and_too_old_is_not_replaced_silently(machine
 def test_without_any_python_the_need_is_said(machine):
     answer = machine.run()
     assert answer.returncode == 1
-    assert "no Python that can be used; needed: 3.11 or newer with venv and ensurepip" in answer.stderr
+    assert "no usable Python; needed: 3.11 or newer with venv and ensurepip" in answer.stderr
     assert "make demo PYTHON=/path/to/python3" in answer.stderr
 
 

@@ -1,4 +1,4 @@
-"""The set-up script: done once, taken up again when interrupted or out of date, refused early when it can't succeed."""
+"""The set-up script: runs once, continues after an interruption or a change, fails early if it cannot succeed."""
 
 import importlib.util
 import os
@@ -24,7 +24,7 @@ def setup():
 
 @pytest.fixture
 def project(tmp_path):
-    """A project with all that the script reads."""
+    """A project with all files that the script reads."""
     for name in ("pyproject.toml", "lab/pyproject.toml", "constraints.txt", "src/pathcast/cli/machine_resources.py"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, tmp_path / name)
@@ -59,7 +59,7 @@ def fake_environment(environment: Path, script: str | None = None) -> None:
 
 @contextmanager
 def failing(setup, monkeypatch, error):
-    """While this lasts, packages can't be installed."""
+    """Inside the block, packages cannot be installed."""
 
     def install(project, environment):
         raise error

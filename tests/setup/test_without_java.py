@@ -11,7 +11,7 @@ SCRIPT = str(Path(__file__).parents[2] / "scripts" / "without-java")
 
 @pytest.fixture
 def machine(tmp_path: Path) -> dict[str, str]:
-    """A machine with a Java on its PATH, beside another command, and with a JAVA_HOME."""
+    """A machine with a Java on its PATH, next to another command, and with a JAVA_HOME."""
     commands = tmp_path / "java and others"
     commands.mkdir()
     for name in ("java", "greet", "python9"):

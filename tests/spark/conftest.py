@@ -13,11 +13,11 @@ from pathcast.spark.sessions.spark_session import LOCAL_SETTINGS
 HERE = Path(__file__).parent
 
 TEST_SETTINGS = {
-    # Two workers are enough to see that work is spread, and all that a small machine has.
+    # Two workers are enough to test that work is distributed, and all that a small machine has.
     "spark.master": "local[2]",
     # Tables have a handful of rows: more partitions are more tasks, not more speed.
     "spark.sql.shuffle.partitions": "2",
-    # Short queries never pay back the second compiler, nor threads for the garbage; Spark starts a second sooner.
+    # Short queries gain nothing from the second compiler or collector threads; Spark starts a second earlier.
     "spark.driver.extraJavaOptions": LOCAL_SETTINGS["spark.driver.extraJavaOptions"]
     + " -XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     # Batches of three rows: a partition spans several.

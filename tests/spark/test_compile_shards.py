@@ -32,7 +32,7 @@ def rows():
 
 @pytest.fixture
 def asked(monkeypatch):
-    """How many expressions workers were asked to compile, in pieces that are small."""
+    """The number of expressions that workers compiled, in small pieces."""
     counts = []
 
     def noted(rows, work, count):
@@ -44,7 +44,7 @@ def asked(monkeypatch):
 
 
 def described(report, folder):
-    """An index by its subscriptions, what they match, and the rows that were refused."""
+    """An index by its subscriptions, what they match, and the rejected rows."""
     matcher = pathcast.open_index(version_folder(folder, report.version))
     found = [(matches.ids.tolist(), matches.subscribers) for matches in matcher.match_many(NEWS)]
     refused = sorted(tuple(row) for row in report.invalid.na.fill(-1).collect())
@@ -122,7 +122,7 @@ def test_pieces_give_entries_and_reasons_and_leave_the_rest(tmp_path):
 
 
 def test_pieces_for_another_index_are_not_taken(tmp_path):
-    """One that was published while workers compiled for the one before."""
+    """A version that was published while workers compiled for the one before."""
     publish(pathcast.Subscriptions({"n": "urn:n"}).compile(), tmp_path)
     xpaths = ["/n:a[b]", "//c[d]"]
     names = compiled(tmp_path, xpaths, default_settings(None, None), fresh=False)

@@ -1,4 +1,4 @@
-"""`compile_subscriptions`: a table becomes a version of the index; what is wrong in it becomes a row with a reason."""
+"""`compile_subscriptions`: a table becomes a version of the index; an invalid row gets a reason."""
 
 import csv
 import random
@@ -86,7 +86,7 @@ def test_what_is_wrong_stops_nothing_and_is_told_with_its_reason(spark, tmp_path
         raised.value.reason,
         raised.value.column,
     )
-    assert "given twice" in told[2, "eve", "//twice"].reason
+    assert "already in use" in told[2, "eve", "//twice"].reason
     for number in (0, 1 << 31, None):
         assert "whole number from 1 to 2,147,483,647" in told[number, "ada", "//a"].reason
     assert told[5, "ada", ""].reason
@@ -163,7 +163,7 @@ def test_a_line_of_csv_with_fields_too_many_is_invalid_and_one_with_too_few_lack
 
 
 def test_a_table_that_is_not_there_is_named(spark, tmp_path):
-    with pytest.raises(PipelineError, match=r"the table .*nothing.csv can't be read: .*does not exist"):
+    with pytest.raises(PipelineError, match=r"the table .*nothing.csv cannot be read: .*does not exist"):
         compile_subscriptions(tmp_path / "nothing.csv", tmp_path / "index")
 
 
@@ -175,7 +175,7 @@ def test_tables_are_read_from_parquet_and_csv(spark, tmp_path):
     report = compile_subscriptions(str(tmp_path / "table.csv"), tmp_path / "two")
     assert sorted(opened(tmp_path / "two")) == sorted(opened(tmp_path / "one"))
     [row] = report.invalid.collect()
-    assert (row.xpath, row.reason) == ('//a[@b="c,d"]', "id x: an id is a whole number from 1 to 2,147,483,647")
+    assert (row.xpath, row.reason) == ('//a[@b="c,d"]', "id must be a whole number from 1 to 2,147,483,647, got x")
 
 
 def test_prefixes_of_the_set_hold_for_its_changes(spark, tmp_path):

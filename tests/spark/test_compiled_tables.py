@@ -1,4 +1,4 @@
-"""A table of subscriptions becomes the index that a few plain lines make of its rows, whoever compiles it."""
+"""A table of subscriptions becomes the index that a few plain lines make from its rows, however it is compiled."""
 
 import random
 
@@ -20,7 +20,7 @@ WRONG = ["//p[", "/a/following::b", "//m:b", "", None, "//a[b = ]"]
 
 
 def drawn(count, seed, first=1):
-    """Rows with all that can be right or wrong in them."""
+    """Rows with all kinds of valid and invalid values."""
     draw = random.Random(seed)
     xpaths = generate_subscriptions(news_schema(), 30, SubscriptionOptions(predicate_probability=0.3), seed=seed)
     xpaths += [
@@ -37,7 +37,7 @@ def drawn(count, seed, first=1):
 
 
 def drawn_changes(rows, count, seed):
-    """Changes to some of these rows, several to one id, some made already, some impossible; shuffled."""
+    """Changes to some of these rows, several to one id, some already made, some impossible; shuffled."""
     draw = random.Random(seed)
     changes = []
     for sequence, row in enumerate(drawn(count, seed, first=len(rows) - count // 2)):
@@ -48,20 +48,20 @@ def drawn_changes(rows, count, seed):
 
 
 class Expected:
-    """What is to come of rows: `kept` subscriptions in their order, counts, and the rows that are `invalid`."""
+    """The expected result for rows: `kept` subscriptions in their order, counts, and the rows that are `invalid`."""
 
     def __init__(self):
         self.before, self.kept, self.invalid = {}, {}, []
 
     def publish(self):
-        """What is kept now is what the next version is compared with."""
+        """The next version is compared with the rows kept now."""
         self.before, self.invalid = dict(self.kept), []
 
     def take(self, rows, *, has_id=True):
         for given, name, xpath in rows:
             id = self._checked(given, name, xpath, "added", has_id=has_id)
             if id in self.kept:
-                self._refuse(id, name, xpath, "added", f"id {id} is given twice")
+                self._refuse(id, name, xpath, "added", f"id {id} is already in use")
             elif id is not None:
                 self.kept[id] = xpath, name or None
         return self
@@ -76,7 +76,7 @@ class Expected:
         fresh = {}
         for id, (name, xpath, word) in last.items():
             if word == "removed" and id not in self.kept:
-                self._refuse(id, name, xpath, word, f"there is no subscription {id} to remove")
+                self._refuse(id, name, xpath, word, f"no subscription {id} to remove")
             elif word == "removed" or self.kept.get(id) != (xpath, name):
                 self.kept.pop(id, None)
                 if word == "added":
@@ -85,13 +85,13 @@ class Expected:
         return self
 
     def _checked(self, given, name, xpath, word, *, has_id=True):
-        """The id, if nothing is wrong."""
+        """The id, if it is valid."""
         reason: str | None
         id = (int(given) if (given or "").isdecimal() else None) if has_id else len(self.kept) + 1
         if word not in ("added", "removed"):
-            reason, column = f"change {word}: must be 'added' or 'removed'", None
+            reason, column = f"change must be 'added' or 'removed', got {word}", None
         elif id is None or not 0 < id <= LARGEST_ID:
-            reason, column = f"id {given}: an id is a whole number from 1 to {LARGEST_ID:,}", None
+            reason, column = f"id must be a whole number from 1 to {LARGEST_ID:,}, got {given}", None
         else:
             reason, column = wrong_with(xpath or "") if word == "added" else (None, None)
         if reason is None:
@@ -121,7 +121,7 @@ def in_order(invalid):
 
 
 def check(report, folder, expected, version=1, shards=None):
-    """Hold a report, and the version that it tells of, to what is expected."""
+    """Compare a report, and the version that it describes, with the expected result."""
     found = report.version, report.subscriptions, report.added, report.removed, report.changed, report.invalid_count
     assert found == expected.counts(version)
     assert in_order(report.invalid.collect()) == in_order(expected.invalid)

@@ -1,4 +1,4 @@
-"""Through Spark Connect: the same functions, with a client that has no JVM of its own."""
+"""Through Spark Connect: the same functions, with a client that has no JVM."""
 
 import json
 import os
@@ -9,7 +9,7 @@ import pytest
 
 from tests.spark.machines import MINUTES, WITHOUT_JAVA, short_lived
 
-# Starts a server of its own, and a program can have only one kind of session.
+# Starts its own server, and a program can have only one kind of session.
 pytestmark = pytest.mark.xdist_group("a Spark each")
 
 PROGRAM = """

@@ -1,4 +1,4 @@
-"""`deliver` and `dead_letters`: each matched document to its subscribers, each unreadable one aside."""
+"""`deliver` and `dead_letters`: matched documents go to their subscribers, unreadable ones are kept apart."""
 
 import pytest
 
@@ -53,7 +53,7 @@ def test_deliver_says_which_frame_it_needs(news, index):
 
 def test_deliver_does_not_overwrite_a_column(news, index):
     matched = match_documents(news.withColumnRenamed("id", "subscriber"), index, by="subscriber")
-    with pytest.raises(PipelineError, match="'subscriber' is taken"):
+    with pytest.raises(PipelineError, match="'subscriber' already exists"):
         deliver(matched)
 
 
@@ -90,7 +90,7 @@ def test_files_of_other_kinds_have_a_source_too(spark, index, tmp_path, kind):
 def test_rows_that_come_from_no_file_have_no_source(news):
     with pytest.raises(PipelineError, match="do not come from files"):
         with_source(news)
-    with pytest.raises(PipelineError, match="'source_file' is taken"):
+    with pytest.raises(PipelineError, match="'source_file' already exists"):
         with_source(news.withColumnRenamed("id", "source_file"))
 
 

@@ -1,16 +1,16 @@
-"""Nothing comes to the driver: no algorithm and no state is there, so no documents, messages or matches either."""
+"""No rows come to the driver: it has no algorithm and no state, so no documents, messages or matches either."""
 
 import ast
 from pathlib import Path
 
 import pathcast.spark
 
-# What brings a frame's rows to whoever calls it. `take` is not among them: Arrow's is everywhere.
+# Methods that bring a frame's rows to the caller. `take` is not among them: Arrow's is everywhere.
 FETCHING = {
     "collect", "collectAsList", "first", "foreach", "foreachPartition", "head", "show", "tail", "toArrow", "toJSON",
     "toLocalIterator", "toPandas",
 }  # fmt: skip
-# What is fetched all the same, and why.
+# Exceptions that are allowed, with reasons.
 ALLOWED = {
     ("subscription_report", "told_by", "collect"): "one row of counts, of an index or an overlay that a task published",
     ("write_shards", "write_shards", "collect"): "one row of counts, of an index that tasks published in shards",

@@ -1,4 +1,4 @@
-"""Documents that declare entities on Spark: refused, or expanded by every stage that parses."""
+"""Documents that declare entities on Spark: rejected, or expanded by every stage that parses."""
 
 from collections.abc import Callable
 from functools import reduce
@@ -177,5 +177,5 @@ def test_another_way_with_entities_is_refused_before_anything_runs(spark, index)
         lambda: disseminate(documents, Overlay.tree(levels=1), entities=allow),
     ]
     for stage in stages:
-        with pytest.raises(PipelineError, match="entities='allow': must be 'refuse' or 'expand'"):
+        with pytest.raises(PipelineError, match="entities must be 'refuse' or 'expand', got 'allow'"):
             stage()

@@ -91,11 +91,11 @@ def test_on_spark_rows_become_changes(spark):
 
 def test_what_is_asked_wrongly_is_said(spark):
     documents = spark.createDataFrame(FEEDS, "number long, xml binary")
-    with pytest.raises(PipelineError, match="key: there is no column 'id'"):
+    with pytest.raises(PipelineError, match="key: no column 'id'"):
         extract_rows(documents, STOCKS, key="id")
-    with pytest.raises(PipelineError, match="keys are whole numbers"):
+    with pytest.raises(PipelineError, match="keys must be whole numbers"):
         extract_rows(documents.selectExpr("string(number) as number", "xml"), STOCKS, key="number")
-    with pytest.raises(PipelineError, match="'table' is taken"):
+    with pytest.raises(PipelineError, match="'table' already exists"):
         extract_rows(documents.withColumnRenamed("number", "table"), STOCKS)
     with pytest.raises(PipelineError, match="no binary column 'structure'"):
         extract_rows(documents, STOCKS, structure="structure")

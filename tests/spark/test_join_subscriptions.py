@@ -132,7 +132,7 @@ def test_a_stream_of_changes_gives_the_messages_of_one_server(spark, tmp_path):
 
 
 def check_clients(spark, folder, world, standing, by_key, told, expected):
-    """Contents and deliveries: who is new begins with the one and goes on with the messages, like one process's."""
+    """Contents and deliveries: a new subscriber begins with the one and continues with the other."""
     subscriptions = standing.server().subscriptions
     clients = {id: Client(standing.schema, subscriptions[id]) for id in standing}
     contents = spark.read.parquet(str(folder / "contents")).collect()
@@ -164,18 +164,18 @@ def test_what_is_asked_wrongly_is_said(spark, tmp_path):
         join_subscriptions(changes.drop("sequence"), StandingJoins(schema))
     with pytest.raises(PipelineError, match="'sequence' of changes is of type string, not bigint"):
         join_subscriptions(changes.selectExpr("table", "change", "row", "'1' as sequence"), StandingJoins(schema))
-    with pytest.raises(PipelineError, match="one of the two"):
+    with pytest.raises(PipelineError, match="give either subscriptions"):
         join_subscriptions(changes)
-    with pytest.raises(PipelineError, match="one of the two"):
+    with pytest.raises(PipelineError, match="give either subscriptions"):
         join_subscriptions(changes, StandingJoins(schema), versions=tmp_path)
-    with pytest.raises(PipelineError, match="there is no version"):
+    with pytest.raises(PipelineError, match="no version of subscriptions"):
         join_subscriptions(changes, versions=tmp_path)
-    with pytest.raises(PipelineError, match="pins and version go with versions"):
+    with pytest.raises(PipelineError, match="pins= and version= need versions"):
         join_subscriptions(changes, StandingJoins(schema), pins=tmp_path)
     messages = spark.createDataFrame([], "message binary, subscription long")
-    with pytest.raises(PipelineError, match="'subscription' is taken"):
+    with pytest.raises(PipelineError, match="'subscription' already exists"):
         deliver_joins(messages, StandingJoins(schema))
-    with pytest.raises(PipelineError, match="one of the two"):
+    with pytest.raises(PipelineError, match="give either subscriptions"):
         deliver_joins(messages.drop("subscription"))
     with pytest.raises(PipelineError, match="no binary column 'message'"):
         deliver_joins(messages.drop("message"), StandingJoins(schema))
@@ -185,10 +185,10 @@ def test_what_is_asked_wrongly_is_said(spark, tmp_path):
 
 def test_versions_begin_with_one_and_are_changed_from_then_on(tmp_path):
     standing = StandingJoins(Schema({"A": "k int"}), ["select * from A"])
-    with pytest.raises(PipelineError, match="begin with publish_joins"):
+    with pytest.raises(PipelineError, match="publish the first version with publish_joins"):
         publish_joins(tmp_path, add=["select * from A"])
     assert publish_joins(tmp_path, standing) == (1, range(1, 2))
-    with pytest.raises(PipelineError, match="say what changes"):
+    with pytest.raises(PipelineError, match="give changes with"):
         publish_joins(tmp_path, standing)
     ranges = {"k": ([1, 2], [3, 4])}
     assert publish_joins(tmp_path, remove=[1], batches=[(select("A"), ranges)]) == (2, range(2, 4))

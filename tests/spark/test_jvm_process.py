@@ -1,4 +1,4 @@
-"""The JVM of a session: told apart when it is lost, spared by SIGTERM."""
+"""The JVM of a session: its loss is detected, and it ignores SIGTERM."""
 
 import os
 import signal

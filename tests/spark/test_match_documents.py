@@ -153,11 +153,11 @@ def test_a_relative_path_means_the_drivers_folder(spark, tmp_path, monkeypatch):
     ("schema", "arguments", "reason"),
     [
         ("id int, body binary", {}, "no column 'xml'.*the columns are id, body"),
-        ("id int, xml int", {}, "column 'xml' is of type int; documents are binary or string"),
-        ("xml binary, error string", {}, "column 'error' is taken"),
-        ("xml binary, Matches string", {}, "column 'Matches' is taken"),
-        ("xml binary, subscribers string", {"by": "subscriber"}, "column 'subscribers' is taken"),
-        ("xml binary", {"by": "name"}, "by='name': must be 'id' or 'subscriber'"),
+        ("id int, xml int", {}, "column 'xml' is of type int; documents must be binary or string"),
+        ("xml binary, error string", {}, "column 'error' already exists"),
+        ("xml binary, Matches string", {}, "column 'Matches' already exists"),
+        ("xml binary, subscribers string", {"by": "subscriber"}, "column 'subscribers' already exists"),
+        ("xml binary", {"by": "name"}, "by must be 'id' or 'subscriber', got 'name'"),
     ],
 )
 def test_what_cannot_work_is_refused_before_anything_runs(spark, index, schema, arguments, reason):
@@ -172,12 +172,12 @@ def test_two_columns_of_one_name_are_refused(spark, index):
 
 
 def test_a_missing_index_is_refused_and_the_way_to_make_one_said(spark, tmp_path):
-    with pytest.raises(PipelineError, match=r"no index at .*nowhere; to make one: .*\.save\("):
+    with pytest.raises(PipelineError, match=r"no index at .*nowhere; create it with .*\.save\("):
         match_documents(frame(spark), tmp_path / "nowhere")
 
 
 def test_an_index_that_is_gone_when_a_worker_wants_it_is_named(tmp_path):
-    with pytest.raises(PipelineError, match=r"worker can't read the index .*gone"):
+    with pytest.raises(PipelineError, match=r"worker cannot read the index .*gone"):
         opening.opened(str(tmp_path / "gone"))
 
 
@@ -227,7 +227,7 @@ def test_a_table_is_matched_with_the_version_that_was_newest_when_it_was_asked_f
     assert matched.collect()[0].matches == [1]
     assert match_documents(rows, tmp_path).collect()[0].matches == []
     assert match_documents(rows, PublishedIndex(tmp_path, 1)).collect()[0].matches == [1]
-    with pytest.raises(PipelineError, match="no version 7 of the index .*; it has 1, 2"):
+    with pytest.raises(PipelineError, match="no version 7 of the index .*; its versions are 1, 2"):
         match_documents(rows, PublishedIndex(tmp_path, 7))
 
 
@@ -308,7 +308,7 @@ def test_documents_are_read_by_path_inside_the_workers(spark, index, tmp_path):
     assert "none.xml" in errors[3] and "null" in errors[4] and "size" in errors[5]
     with pytest.raises(PipelineError, match="no column 'file' with paths"):
         match_documents(frame(spark), index, document_path="file")
-    with pytest.raises(PipelineError, match="'xml' is of type binary; paths are strings"):
+    with pytest.raises(PipelineError, match="'xml' is of type binary; paths must be strings"):
         match_documents(frame(spark), index, document_path="xml")
 
 

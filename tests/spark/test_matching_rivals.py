@@ -1,4 +1,4 @@
-"""Rivals of matching on Spark: they see the same documents, and say what they should."""
+"""Rivals of matching on Spark: they get the same documents, and give the expected answers."""
 
 import pytest
 

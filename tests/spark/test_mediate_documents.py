@@ -1,4 +1,4 @@
-"""`mediate`: documents of many publishers meet subscriptions to the global schema; the original is delivered."""
+"""`mediate`: documents of many publishers match subscriptions to the global schema; originals are delivered."""
 
 import pickle
 from random import Random
@@ -63,14 +63,14 @@ def arrow(rows, cut=4):
 
 
 def in_workers(rows, mediator, folder, cut=4):
-    """What the two stages give, without Spark: ids or the reason of each row."""
+    """The result of the two stages, without Spark: ids or the reason of each row."""
     structured = mediating(ShippedObject.of(mediator), "xml", "publisher", "version")(iter(arrow(rows, cut)))
     found = matching(Index(str(folder)), "xml", "id", structure="structure")(structured)
     return [row for batch in found for row in batch.to_pylist()]
 
 
 def in_one_worker(rows, mediator, folder, cut=4):
-    """What mediation and matching in one worker give, without Spark."""
+    """The result of mediation and matching in one worker, without Spark."""
     stage = matching_stage(Index(str(folder)), "id", measure=False)
     found = mediating(ShippedObject.of(mediator), "xml", "publisher", "version", stage=stage)(iter(arrow(rows, cut)))
     return [row for batch in found for row in batch.to_pylist()]
@@ -201,11 +201,11 @@ def test_what_is_asked_wrongly_is_said(spark, mediator, folder):
     documents = spark.createDataFrame(PEOPLE, "publisher string, version int, xml binary")
     with pytest.raises(PipelineError, match="no column 'source'; the columns are"):
         mediate(documents, mediator, schema="source")
-    with pytest.raises(PipelineError, match="names of schemas are strings"):
+    with pytest.raises(PipelineError, match="names of schemas must be strings"):
         mediate(documents, mediator, schema="version")
-    with pytest.raises(PipelineError, match="versions are whole numbers"):
+    with pytest.raises(PipelineError, match="versions must be whole numbers"):
         mediate(documents, mediator, version="publisher")
     with pytest.raises(PipelineError, match="no binary column 'structure'"):
         match_documents(documents, folder, structure="structure")
-    with pytest.raises(PipelineError, match="is not one that a stage of Pathcast made"):
+    with pytest.raises(PipelineError, match="was not made by Pathcast"):
         match_documents(documents.selectExpr("xml", "xml as structure", "1 as error"), folder, structure="structure")

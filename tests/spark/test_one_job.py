@@ -1,4 +1,4 @@
-"""One pipeline file for all: documents of several schemas through an overlay to messages, and their rows to joins."""
+"""All stages in one file: documents of several schemas through an overlay to messages, and their rows to joins."""
 
 import csv
 import json
@@ -156,7 +156,7 @@ def test_documents_are_mediated_routed_and_summarised_and_their_rows_joined(spar
     assert joins == join_reports_of(pipeline.stream)
     assert [one.dead_letters for one in joins] == [1, 2]
 
-    # Who got what, as the overlay in one process says.
+    # The deliveries of the overlay in one process.
     assert pipeline.mediation is not None
     overlay = in_process(pipeline.mediation.mediator)
     expected = [
@@ -179,7 +179,7 @@ def test_documents_are_mediated_routed_and_summarised_and_their_rows_joined(spar
         assert 0 < row["annotations"] < row["bytes"]
     assert links == {("r1", "r2"): 3, ("r2", "r4"): 3, ("r1", "r3"): 1, ("r3", "r7"): 1}
 
-    # What messages of joins tell a client is what those of one server do.
+    # The messages of joins give a client the same rows as those of one server.
     schema = read_schema_file(folder / "market.toml").schema
     server = JoinServer(schema)
     subscription = server.subscribe(QUERIES[0][1], "ada")

@@ -32,7 +32,7 @@ def stream(tmp_path: Path) -> Pipeline:
 
 
 def begin(checkpoint: Path, last: int, id: str = "ours") -> None:
-    """What Spark notes before a micro-batch writes."""
+    """What Spark records before a micro-batch writes."""
     (checkpoint / "offsets").mkdir(parents=True, exist_ok=True)
     (checkpoint / "metadata").write_text(json.dumps({"id": id}))
     (checkpoint / "offsets" / str(last)).touch()
@@ -54,9 +54,9 @@ def test_a_new_checkpoint_over_rows_is_refused_with_what_to_do(stream, tmp_path)
     with pytest.raises(PipelineError) as refused:
         check_outputs(stream)
     assert str(refused.value) == (
-        f"{tmp_path}/stream.toml: dead_letters.path: {tmp_path}/dead holds rows that this stream has not written "
+        f"{tmp_path}/stream.toml: dead_letters.path: {tmp_path}/dead holds rows that this stream did not write "
         f"(part-0.parquet), and the checkpoint {tmp_path}/checkpoint is new, so the stream would deliver all documents "
-        "again beside them; choose another folder, set stream.checkpoint to that of the stream which wrote them, or "
+        "again next to them; choose another folder, set stream.checkpoint to that of the stream which wrote them, or "
         f"remove {tmp_path}/dead"
     )
 
@@ -77,7 +77,7 @@ def test_a_stream_goes_on_over_its_own_rows_marked_or_not(stream, tmp_path):
     begin(tmp_path / "checkpoint", 0)
     check_outputs(stream)
     write(stream, 1)
-    put(tmp_path / "deliveries" / "batch=9" / "part-0.parquet")  # its mark says that all is its own
+    put(tmp_path / "deliveries" / "batch=9" / "part-0.parquet")  # its mark claims the whole folder
     check_outputs(stream)
     (tmp_path / "moved").mkdir()
     for name in ("stream.toml", "checkpoint", "deliveries"):
@@ -89,9 +89,9 @@ def test_a_stream_goes_on_over_its_own_rows_marked_or_not(stream, tmp_path):
 def test_a_stream_that_has_begun_does_not_go_on_over_rows_of_others(stream, tmp_path, file):
     begin(tmp_path / "checkpoint", 0)
     put(tmp_path / "deliveries" / file)
-    with pytest.raises(PipelineError, match=f"{file}.*, and it would write its own beside them; choose another"):
+    with pytest.raises(PipelineError, match=f"{file}.*, and it would write its own next to them; choose another"):
         check_outputs(stream)
-    with pytest.raises(PipelineError, match=f"{file}.*; give each stream a folder of its own"):
+    with pytest.raises(PipelineError, match=f"{file}.*; give each stream its own folder"):
         write(stream, 0)
 
 
@@ -100,9 +100,9 @@ def test_two_streams_do_not_share_a_folder(stream, tmp_path):
     other = replace(stream, stream=replace(stream.stream, checkpoint=str(tmp_path / "other")))
     begin(tmp_path / "other", 0, "theirs")
     write(stream, 0)
-    with pytest.raises(PipelineError, match="holds rows that this stream has not written"):
+    with pytest.raises(PipelineError, match="holds rows that this stream did not write"):
         check_outputs(other)
-    with pytest.raises(PipelineError, match="give each stream a folder of its own"):
+    with pytest.raises(PipelineError, match="give each stream its own folder"):
         write(other, 0)
 
 

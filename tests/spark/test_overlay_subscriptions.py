@@ -1,4 +1,4 @@
-"""`compile_overlay`: a table of subscriptions becomes an overlay, in a task; what is wrong is a row with its reason."""
+"""`compile_overlay`: a table of subscriptions becomes an overlay, in a task; an invalid row gets a reason."""
 
 import pyarrow as pa
 import pytest
@@ -57,7 +57,7 @@ def test_rows_are_subscribed_or_told_and_changes_follow_in_their_order(spark, tm
     first = table.where("id in ('1', '6')")
     report = compile_overlay(first, tmp_path / "overlay", Topology.tree(3), changes=changes, policy="L+s-sd")
     assert report.line == "version 2: 1 subscriptions, 0 added, 2 removed, 1 changed, 0 unchanged, 2 invalid"
-    assert reasons(report) == {9: "there is no subscription 9 to remove", 8: "change moved"}
+    assert reasons(report) == {9: "no subscription 9 to remove", 8: "change must be 'added' or 'removed', got moved"}
     assert report.invalid.columns == ["id", "subscriber", "xpath", "change", "reason", "column"]
     assert delivered(tmp_path / "overlay" / "versions" / "00000002", b"<a><d/></a>") == {("r5", "ada")}
 
@@ -65,7 +65,7 @@ def test_rows_are_subscribed_or_told_and_changes_follow_in_their_order(spark, tm
 def test_what_fails_in_the_task_is_raised_as_it_is_and_an_empty_table_is_an_overlay(spark, tmp_path):
     table = spark.createDataFrame([], COLUMNS)
     Subscriptions().compile().save(tmp_path / "index")
-    with pytest.raises(PipelineError, match="is one index without versions"):
+    with pytest.raises(PipelineError, match="is an index without versions"):
         compile_overlay(table, tmp_path / "index", Topology.tree(2))
     with pytest.raises(PipelineError, match="the changes have no column 'change'"):
         compile_overlay(table, tmp_path / "overlay", Topology.tree(2), changes=table)

@@ -1,4 +1,4 @@
-"""A pipeline file: what is right becomes a `Pipeline`, what is wrong is named with file, line and key."""
+"""A pipeline file: a valid file becomes a `Pipeline`, errors are reported with file, line and key."""
 
 import pickle
 import subprocess
@@ -127,7 +127,7 @@ def test_every_key_arrives(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("given", "why"), [('{ "" = "urn:a" }', "no default namespace"), ('{ a = "" }', "needs a URI")]
+    ("given", "why"), [('{ "" = "urn:a" }', "no default namespace"), ('{ a = "" }', "must not be empty")]
 )
 def test_namespaces_have_prefixes_and_uris(tmp_path, given, why):
     text = SMALL.replace("[deliveries]", f'table = "a.csv"\nnamespaces = {given}\n[deliveries]')
@@ -147,8 +147,8 @@ def test_the_documents_column_follows_from_the_format(tmp_path, form, document, 
 def test_nothing_is_written_where_something_else_is(tmp_path):
     text = SMALL.replace('"deliveries"', '"out/../documents/"') + '[dead_letters]\npath = "index"\n'
     assert problems(tmp_path, text) == [
-        (10, "deliveries.path", "is the place of source.path; give each a folder of its own"),
-        (12, "dead_letters.path", "is the place of subscriptions.index; give each a folder of its own"),
+        (10, "deliveries.path", "is also the folder of source.path; give each its own folder"),
+        (12, "dead_letters.path", "is also the folder of subscriptions.index; give each its own folder"),
     ]
 
 
@@ -175,20 +175,20 @@ def test_an_unknown_key_is_named_with_its_line_and_what_is_near(tmp_path):
         (('path = "deliveries"', 'mode = "apend"'), 10, "deliveries.mode", 'did you mean "append"?'),
         (('path = "deliveries"', "columns = []"), 10, "deliveries.columns", "must be a list of names"),
         (('path = "deliveries"', "options = 1"), 10, "deliveries.options", "must be a table"),
-        (('path = "deliveries"', 'by = "id"'), 10, "deliveries.by", 'goes with per = "document"'),
+        (('path = "deliveries"', 'by = "id"'), 10, "deliveries.by", 'needs per = "document"'),
         (('index = "index"', ""), 6, "subscriptions.index", "is missing: The folder of the index"),
         (
             ('index = "index"', 'index = "i"\nchanges = "c"'),
             8,
             "subscriptions.changes",
-            "goes with subscriptions.table",
+            "needs subscriptions.table",
         ),
         (('path = "documents"', ""), 2, "source.path", "is missing"),
         (
             ('path = "documents"', 'path = "d"\ndocument = "a"\ndocument_path = "b"'),
             6,
             "source.document_path",
-            "beside",
+            "conflicts with",
         ),
         (("[deliveries]", "[limits]\ndepth = 0\n[deliveries]"), 10, "limits.depth", "whole number from 1 up, not 0"),
         (("[deliveries]", "[stream]\n[deliveries]"), 9, "stream.checkpoint", "is missing"),
@@ -206,7 +206,7 @@ def test_a_wrong_value_is_named_with_its_line(tmp_path, change, line, key, reaso
     [
         ('trigger = "sometimes"', "stream.trigger", "an interval such as"),
         ('trigger = "availablenow"', "stream.trigger", 'did you mean "available-now"?'),
-        ("", "source.schema", "a stream of parquet does not find out its columns by itself"),
+        ("", "source.schema", "a stream of parquet cannot infer its columns"),
         ('[dead_letters]\nmode = "overwrite"', "dead_letters.mode", "a stream appends"),
     ],
 )
@@ -225,7 +225,7 @@ def test_what_a_stream_needs_is_said(tmp_path, stream, key, reason):
         (
             'options = { Settle = "1 second" }',
             "source.options",
-            "option Settle has a key of its own: source.path, source.s",
+            "option Settle has its own key: use source.path, source.s",
         ),
     ],
 )
@@ -247,7 +247,7 @@ def test_files_settle_in_a_stream_over_a_folder_and_nowhere_else(tmp_path):
 def test_a_checkpoint_behind_an_address_is_refused(tmp_path):
     text = SMALL.replace('path = "documents"', 'path = "d"\nschema = "xml binary"')
     found = problems(tmp_path, text + '[stream]\ncheckpoint = "s3a://bucket/c"\n')
-    assert found == [(13, "stream.checkpoint", "must be a folder that is local or mounted, not an address")]
+    assert found == [(13, "stream.checkpoint", "must be a local or mounted folder, not an address")]
 
 
 def test_a_batch_takes_several_paths_and_a_stream_one(tmp_path):

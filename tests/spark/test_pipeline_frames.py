@@ -1,4 +1,4 @@
-"""A pipeline on Spark: what a file describes is what happens, in batches and in streams, and again after a crash."""
+"""A pipeline on Spark: it does what its file describes, in batches, in streams, and after a crash."""
 
 import json
 import os
@@ -78,7 +78,7 @@ STREAM = '[stream]\ncheckpoint = "checkpoint"\n[source.options]\nmaxFilesPerTrig
 
 
 def ignored(report: AnyReport) -> None:
-    """For a run whose reports are not looked at."""
+    """Ignores the reports of a run."""
 
 
 def run_to_end(spark: SparkSession, described: Pipeline) -> list[Report]:
@@ -344,15 +344,15 @@ def test_the_plan_says_what_would_happen(folder):
     assert found["index"] == f"{folder}/index, version 1"
     assert found["documents"] == f"parquet {folder}/news: column xml"
     assert found["deliveries"].endswith("(a folder per micro-batch): a row per document and subscriber")
-    assert found["trigger"] == "available-now, until all that is there is done"
+    assert found["trigger"] == "available-now, until all existing input is processed"
     assert found["checkpoint"].endswith("(new)")
 
 
 def test_the_plan_names_what_is_not_there(folder):
-    with pytest.raises(PipelineError, match="source.path: there is nothing at .*nowhere"):
+    with pytest.raises(PipelineError, match="source.path: .*nowhere does not exist"):
         list(plan(pipeline(folder, source='format = "files"\npath = "nowhere"')))
     (folder / "index").rename(folder / "moved")
-    with pytest.raises(PipelineError, match="subscriptions.index: there is no index at"):
+    with pytest.raises(PipelineError, match="subscriptions.index: no index at"):
         list(plan(pipeline(folder)))
 
 

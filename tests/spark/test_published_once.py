@@ -1,4 +1,4 @@
-"""Tasks that are killed, tried again or run beside a twin: a version is there once and whole, or not at all."""
+"""Tasks that are killed, repeated or run twice in parallel: a version exists once and complete, or not at all."""
 
 import os
 import shutil
@@ -48,7 +48,7 @@ def publishing(folder, of, attempts="one"):
 
 
 def ran(work, rows):
-    """What a task tells, as rows."""
+    """The result of a task, as rows."""
     return [row for each in work.function()(iter([rows])) for row in each.to_pylist()]
 
 
@@ -82,7 +82,7 @@ def test_a_task_that_is_killed_leaves_no_half_and_is_made_up_for(tmp_path, monke
         raise Killed
 
     with monkeypatch.context() as patch:
-        patch.setattr(shutil, "rmtree", lambda *_, **__: None)  # whoever is killed tidies nothing up
+        patch.setattr(shutil, "rmtree", lambda *_, **__: None)  # a killed process cleans nothing up
         if moment == "saved":
             patch.setattr(versions.Turn, "_commit", killed)
         elif moment == "told":
@@ -100,7 +100,7 @@ def test_a_task_that_is_killed_leaves_no_half_and_is_made_up_for(tmp_path, monke
 
 
 def written(work, rows):
-    """What the tasks tell that write shards: the rows of all, and the folders."""
+    """The results of the tasks that write shards: the rows of all, and the folders."""
     resolved = pa.Table.from_batches(resolving(SETTINGS, work.shards)(iter([rows])))
     told = []
     for shard in range(work.shards):
@@ -144,7 +144,7 @@ def kept_in(folder, shard):
 
 @pytest.mark.parametrize("moves", [0, 1, 2])
 def test_a_last_task_that_is_killed_is_made_up_for(tmp_path, monkeypatch, moves):
-    """After so many of the renames that make a version of two shards."""
+    """Killed after this many of the renames that make a version of two shards."""
     work = ShardWriting(str(tmp_path), "token", SETTINGS, 2, 3, 600.0)
     told = written(work, sorted_rows())
     counts = told.filter(pc.is_null(told["reason"]))
@@ -178,7 +178,7 @@ def test_a_shard_that_is_not_where_all_see_it_and_a_failure_are_told(tmp_path):
     assert versions_in(tmp_path / "elsewhere") == []
     pathcast.Subscriptions().compile().save(tmp_path / "plain")
     plain = ShardWriting(str(tmp_path / "plain"), "token", SETTINGS, 2, 3, 600.0)
-    with pytest.raises(PipelineError, match="is one index without versions"):
+    with pytest.raises(PipelineError, match="is an index without versions"):
         plain.commit(written(plain, sorted_rows()))
 
 

@@ -20,7 +20,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "guides" / "spark.md"
 
 @pytest.fixture
 def listeners(spark, monkeypatch):
-    """The listeners that an example adds, taken away in the end."""
+    """The listeners that an example adds, removed at the end."""
     added: list[StreamingQueryListener] = []
     add = StreamingQueryManager.addListener
 
@@ -35,7 +35,7 @@ def listeners(spark, monkeypatch):
 
 
 def placed(text: str, folder: Path) -> str:
-    """An example whose files lie in a folder: the JVM does not follow when Python's working directory changes."""
+    """An example whose files are in a folder: the JVM does not follow when Python's working directory changes."""
     names = "index|documents|deliveries|dead-letters|subscriptions|versions-of-the-index|invalid-subscriptions|expanded"
     names += "|joins|joins-checkpoint|changes-of-tables|feed|feed-checkpoint|feed-deliveries"
     return re.sub(rf'"({names}|checkpoint|changes)"', rf'"{folder}/\1"', text)

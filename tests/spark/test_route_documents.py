@@ -51,7 +51,7 @@ DOCUMENTS = [drawn(Random(seed)).encode() for seed in range(12)]
 
 
 def in_process(overlay, policy, at, monkeypatch):
-    """What came to each router, and who got what, document by document."""
+    """The messages and deliveries of each router, per document."""
     came, delivered = [], []
 
     class Watched(DocumentForwarding):
@@ -68,7 +68,7 @@ def in_process(overlay, policy, at, monkeypatch):
 
 
 def routed(overlay, policy, folder, at=None, documents=None, cut=5, spread=False, whole=False):
-    """The rows that workers make, without Spark: all hops at once, or a hop after the other."""
+    """The rows that workers produce, without Spark: all hops at once, or hop by hop."""
     documents = DOCUMENTS if documents is None else documents
     save_overlay(overlay, folder, at=at, engines=["automaton"], whole=whole)
     policy = Policy.read(policy)
@@ -191,12 +191,12 @@ def test_on_spark_documents_reach_their_subscribers(spark, monkeypatch, tmp_path
 
 def test_what_is_asked_wrongly_is_said(spark, tmp_path, index):
     documents = spark.createDataFrame([(1, b"<a/>")], "router int, xml binary")
-    with pytest.raises(PipelineError, match="'router' is taken"):
+    with pytest.raises(PipelineError, match="'router' already exists"):
         disseminate(documents, made())
     documents = documents.select("xml")
     with pytest.raises(ValueError, match="policy"):
         disseminate(documents, made(), "M")
-    with pytest.raises(PipelineError, match="there is no overlay at"):
+    with pytest.raises(PipelineError, match="no overlay at"):
         disseminate(documents, tmp_path)
     with pytest.raises(PipelineError, match="is an index, not an overlay"):
         disseminate(documents, index)

@@ -1,4 +1,4 @@
-"""Gathering: each key's rows together, in groups of bounded size, nothing lost."""
+"""Gathering: rows are grouped by key, in groups of bounded size, and none is lost."""
 
 from itertools import chain
 
@@ -14,7 +14,7 @@ def groups_of(rows, **options):
 
 
 def given_of(rows, *, cut=3, by=("target",), max_rows=100, max_bytes=1000, held=10_000):
-    """The groups that are given out together, each as rows with their documents."""
+    """The groups that are emitted together, each as rows with their documents."""
     batches = [
         pa.RecordBatch.from_pylist(rows[at : at + cut], pa.schema([("target", pa.string()), ("xml", pa.binary())]))
         for at in range(0, len(rows), cut)

@@ -1,4 +1,4 @@
-"""Small tables are read and published without Spark, with the result that Spark comes to."""
+"""Small tables are read and published without Spark, with the same result as with Spark."""
 
 import bz2
 import csv
@@ -42,7 +42,7 @@ path = "deliveries"
 
 
 def write(file: Path, rows: list[tuple], names: list[str]) -> None:
-    """Rows as a table in the format that the file's name says."""
+    """Rows as a table in the format of the file's suffix."""
     if file.suffix == ".parquet":
         columns = zip(*rows, strict=True)
         pq.write_table(pa.table(dict(zip(names, map(pa.array, columns), strict=True))), file)
@@ -60,7 +60,7 @@ def relative(file: Path, folder: Path) -> str:
 
 
 def described(folder: Path, invalid: Path) -> tuple:
-    """An index by its files, its subscriptions and what they match; and the rows that were refused."""
+    """An index by its files, its subscriptions and what they match; and the rejected rows."""
     place = version_folder(folder, 1)
     parts = [shard_folder(place, number) for number in range(shards_in(place))] or [place]
     matchers = [pathcast.open_index(part) for part in parts]
@@ -103,7 +103,7 @@ def test_a_small_table_of_an_overlay_is_published_as_spark_publishes_it(spark, t
     pipeline = read_pipeline(tmp_path / "pipeline.toml")
     report = publish_small(pipeline)
     assert report is not None and report.startswith("subscriptions: version 1: 2 subscriptions, 2 added, ")
-    assert "1 × subscriber: an overlay delivers to somebody" in report
+    assert "1 × subscriber is missing" in report
     assert "version 1, unchanged: 2 subscriptions, 2 invalid" in compile_table(spark, pipeline)
     other = replace(pipeline.subscriptions, index=str(tmp_path / "spark"))
     compile_table(spark, replace(pipeline, subscriptions=other))
@@ -171,11 +171,11 @@ def test_what_is_large_or_unusual_is_left_to_spark(tmp_path):
     (tmp_path / "packed.csv.bz2").write_bytes(bz2.compress((tmp_path / "table.csv").read_bytes()))
     for name, form, why in (
         ("float.parquet", "parquet", "column 'id' with values of type float"),
-        ("open.csv", "csv", "open.csv can't be read without Spark: unexpected end of data"),
-        ("broken.json", "json", "broken.json can't be read without Spark: Expecting value"),
+        ("open.csv", "csv", "open.csv cannot be read without Spark: unexpected end of data"),
+        ("broken.json", "json", "broken.json cannot be read without Spark: Expecting value"),
         ("twice.csv", "csv", "columns of the same name"),
         ("case.json", "json", "columns of the same name"),
-        ("deep.json", "json", "deep.json can't be read without Spark: maximum recursion depth"),
+        ("deep.json", "json", "deep.json cannot be read without Spark: maximum recursion depth"),
         ("huge.json", "json", "column 'id': Python int too large"),
         ("half.json", "json", "column 'xpath': .* surrogates not allowed"),
         ("packed.csv.bz2", "csv", "files that end in .bz2 need Spark"),

@@ -1,4 +1,4 @@
-"""`session`: local Spark on our terms, anybody else's on theirs."""
+"""`session`: our settings for a local Spark, no changes to an existing one."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""What a micro-batch did is observed while it runs, and reported as a dictionary and as a line."""
+"""Metrics of a micro-batch are observed while it runs, and reported as a dictionary and as a line."""
 
 import json
 import logging
@@ -58,7 +58,7 @@ def test_another_frame_is_refused(news):
 
 
 def namespace(**fields: object) -> Any:
-    """An object of Spark's with these fields alone."""
+    """An object like Spark's with only these fields."""
     return SimpleNamespace(**fields)
 
 
@@ -75,7 +75,7 @@ class Streams:
             assert not self.handler.is_alive(), "each waits for the other"
 
     def ends_soon(self, listener: ProgressListener, event: QueryTerminatedEvent, removing: threading.Event) -> None:
-        """The end of a query is told a moment after its listener is being removed, by the thread of the events."""
+        """The event thread reports the end of a query shortly after the removal of its listener has begun."""
 
         def tell() -> None:
             removing.wait(10)
@@ -98,7 +98,7 @@ def test_a_listener_is_removed_when_no_event_is_under_way():
 def test_a_listener_of_a_running_query_stays(spark):
     listener = ProgressListener()
     listener.onQueryStarted(namespace(id="1", runId="2", name="news"))
-    with pytest.raises(PipelineError, match=r"news did not end within 0\.05 s.\n.*query\.stop\(\)"):
+    with pytest.raises(PipelineError, match=r"news did not end within 0\.05 s; .*query\.stop\(\)"):
         listener.remove_from(spark, seconds=0.05)
 
 

@@ -1,4 +1,4 @@
-"""Stages in streams: what each gives in micro-batches is what one process says of all documents together."""
+"""Stages in streams: micro-batches give the same result as one process for all documents."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""`summarize` and `expand`: RoXSum messages per target and back, byte for byte; what can't be read is a row."""
+"""`summarize` and `expand`: RoXSum messages per target and back, byte for byte; unreadable documents are rows."""
 
 from typing import Any
 
@@ -120,7 +120,7 @@ def test_a_list_of_rows_that_does_not_fit_the_message_is_an_error():
     message = RoXSum.build(["<a/>", "<b/>"]).encode()
     batch = pa.RecordBatch.from_pydict({"message": [message], "rows": [[{"n": 1}]]})
     (row,) = [row for found in expanding("xml")(iter([batch])) for row in found.to_pylist()]
-    assert "2 documents and a list of 1 rows" in row["error"]["reason"]
+    assert "2 documents, but its list has 1 rows" in row["error"]["reason"]
     assert row["n"] is None
 
 
@@ -140,7 +140,7 @@ def test_a_document_that_breaks_pathcast_costs_its_neighbours_nothing(monkeypatc
 
 
 def test_a_fault_that_no_document_is_to_blame_for_is_raised(monkeypatch):
-    """Messages could be made group by group all the same, but then nobody would ever know."""
+    """Messages could still be made group by group, but the failure would go unnoticed."""
 
     def broken(*_, **__):
         raise ZeroDivisionError("in a kernel")
@@ -189,11 +189,11 @@ def test_what_is_asked_wrongly_is_said(spark):
     documents = spark.createDataFrame(NEWS, "target string, number long, xml binary")
     with pytest.raises(PipelineError, match=r"must be a list of columns, \['target'\]"):
         summarize(documents, by="target")
-    with pytest.raises(PipelineError, match="no column 'to' to group by"):
+    with pytest.raises(PipelineError, match="no column 'to'"):
         summarize(documents, by=["to"])
-    with pytest.raises(PipelineError, match="max_documents=0: must be a whole number"):
+    with pytest.raises(PipelineError, match="max_documents must be a whole number of at least 1, got 0"):
         summarize(documents, max_documents=0)
-    with pytest.raises(PipelineError, match="grouped by plain values"):
+    with pytest.raises(PipelineError, match="group by columns of plain values"):
         summarize(documents.selectExpr("array(target) as target", "xml"), by=["target"])
     with pytest.raises(PipelineError, match="no column 'message' of binary messages"):
         expand(documents)

@@ -1,4 +1,4 @@
-"""What makes one set of subscriptions another."""
+"""The difference between two sets of subscriptions."""
 
 import pyarrow as pa
 

@@ -1,4 +1,4 @@
-"""Errors of tasks: the driver gets an equal error, and nothing runs when bytes are something else."""
+"""Errors of tasks: the driver gets an equal error, and other bytes are rejected without running code."""
 
 import os
 import pickle

@@ -1,4 +1,4 @@
-"""The process that Spark's workers are forked from: it has the rooms, and one thread."""
+"""The process that Spark's workers are forked from: it has loaded Pathcast, and has one thread."""
 
 import os
 import subprocess

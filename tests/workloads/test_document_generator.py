@@ -1,4 +1,4 @@
-"""Generated documents: valid, finite, repeatable, and of the wanted size."""
+"""Generated documents: valid, finite, repeatable, and of the requested size."""
 
 import hashlib
 import os
@@ -205,7 +205,7 @@ def test_identifiers_are_unique_and_references_point_at_them() -> None:
 
 def test_a_required_reference_without_any_identifier_is_refused() -> None:
     schema = read_dtd("<!ELEMENT a EMPTY> <!ATTLIST a r IDREF #REQUIRED>")
-    with pytest.raises(DocumentError, match="no element in reach has an ID"):
+    with pytest.raises(DocumentError, match="no reachable element has an ID"):
         list(generate_documents(schema, 1))
 
 
@@ -240,13 +240,13 @@ def test_values_with_markup_are_escaped() -> None:
 
 
 def test_a_root_that_never_ends_is_refused() -> None:
-    with pytest.raises(DocumentError, match="no finite document has the root 'a'"):
+    with pytest.raises(DocumentError, match="the root 'a' has no finite document"):
         generate_documents(read_dtd("<!ELEMENT a (a, b)> <!ELEMENT b EMPTY>", root="a"), 1)
 
 
 def test_a_schema_that_requires_an_enormous_document_is_refused() -> None:
     doubling = "".join(f"<!ELEMENT e{at} (e{at + 1}, e{at + 1})>" for at in range(60)) + "<!ELEMENT e60 EMPTY>"
-    with pytest.raises(LimitError, match="more than 1,000 elements .* raise max_elements"):
+    with pytest.raises(LimitError, match="more than 1,000 elements .* increase max_elements"):
         list(generate_documents(read_dtd(doubling), 1, DocumentOptions(max_elements=100)))
 
 
@@ -311,7 +311,7 @@ def test_every_process_makes_the_same_documents_and_subscriptions() -> None:
 
 
 def test_the_stream_of_documents_is_pinned() -> None:
-    """Stored benchmarks refer to seeds: a change of the generator that changes documents must be meant."""
+    """Stored benchmarks refer to seeds: a change of the generator that changes documents must be deliberate."""
     schema = read_dtd("<!ELEMENT a (b*, c?)> <!ELEMENT b (#PCDATA)> <!ELEMENT c EMPTY> <!ATTLIST b x CDATA #IMPLIED>")
     text = b"".join(generate_documents(schema, 50, seed=1))
     assert hashlib.sha256(text).hexdigest() == "4987b5520430c29cc625786f3ceec4759a9b0fbedde1973d8a4e79c97a42ae36"

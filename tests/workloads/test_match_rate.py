@@ -1,4 +1,4 @@
-"""The match rate: measured rightly, met closely, refused clearly."""
+"""The match rate: measured correctly, met closely, rejected clearly."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The protein and astronomy schemas: flat ones beside the news schema, as the field's evaluations have them."""
+"""The protein and astronomy schemas: flat ones besides the news schema, as in the evaluations of the literature."""
 
 import re
 from importlib.resources import files

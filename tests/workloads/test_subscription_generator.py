@@ -1,4 +1,4 @@
-"""Generated subscriptions: their shape, statistics and refusals."""
+"""Generated subscriptions: their shape, statistics and errors."""
 
 import re
 from collections import Counter
@@ -292,7 +292,7 @@ def test_distinct_ones_are_distinct_and_in_drawing_order() -> None:
 def test_an_exhausted_space_is_refused_with_the_number_found() -> None:
     schema = read_dtd("<!ELEMENT r (a | b)> <!ELEMENT a EMPTY> <!ELEMENT b EMPTY>")
     with pytest.raises(
-        LimitError, match=r"found 2 distinct subscriptions of 3, then 100,000 repetitions; ask for fewer"
+        LimitError, match=r"found only 2 of 3 distinct subscriptions, then 100,000 repeats; request fewer"
     ):
         generate_subscriptions(schema, 3, SubscriptionOptions(distinct=True, wildcard=0, descendant=0))
     assert sorted(generate_subscriptions(schema, 2, SubscriptionOptions(distinct=True, wildcard=0, descendant=0))) == [
@@ -335,7 +335,7 @@ def test_recursive_schemas_are_walked(text: str) -> None:
 
 @pytest.mark.skipif(not NITF.exists(), reason="the NITF DTD is not here")
 def test_nitf_paths_are_like_the_fields() -> None:
-    """The field's 500,000 mixed queries of depth 6: 3.52 steps, 0.62 `//`, a fifth of them starting with `//`."""
+    """The published 500,000 mixed queries of depth 6: 3.52 steps, 0.62 `//`, a fifth of them starting with `//`."""
     paths = [steps(path) for path in generate_subscriptions(schema_from_dtd(NITF), 20_000)]
     assert 3.3 < sum(map(len, paths)) / 20_000 < 3.8
     assert 0.5 < sum(step.startswith("//") for path in paths for step in path) / 20_000 < 0.7

@@ -1,1 +1,1 @@
-"""The commands: `pathcast match`, `generate`, `experiment`, `demo` and `doctor` (see `app.py`)."""
+"""The command line: `pathcast match`, `generate`, `run`, `demo`, `doctor` and others (see `app.py`)."""

@@ -1,10 +1,10 @@
 """The command line: wires the commands together and turns Pathcast's errors into one clean message.
 
-Importing this file imports no command's work, only its arguments: heavy parts load when a command runs, so that
-`--help` and shell completion answer at once.
+Importing this file imports the commands' arguments, not their dependencies: heavy modules load when a command runs, so
+that `--help` and shell completion answer at once.
 
-Exit status 2 stands for bad arguments and whatever else a `PathcastError` says; what can't be written has statuses of
-its own (output_errors.py), and so have Ctrl-C and SIGTERM (signals.py); commands define others for themselves.
+Exit status 2 means bad arguments or any other `PathcastError`. Output errors (output_errors.py), Ctrl-C and SIGTERM
+(signals.py) have their own statuses, and commands may define more.
 """
 
 import sys
@@ -28,11 +28,11 @@ from .signals import terminable
 
 app = typer.Typer(
     name="pathcast",
-    help="Deliver XML documents and changes of tables to the subscribers whose standing queries they match.",
+    help="Deliver XML documents and table changes to the subscribers whose standing queries match.",
     epilog="First steps: pathcast doctor, pathcast demo, pathcast match --help",
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
-    # A traceback is for a fault in Pathcast: then the plain one is the one to report.
+    # A traceback means a bug in Pathcast; the plain one is easier to report.
     pretty_exceptions_enable=False,
 )
 app.command()(match)
@@ -69,7 +69,7 @@ def _print_version(wanted: bool) -> None:
 @app.callback()
 def _options(
     version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and leave.")
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
     pass

@@ -1,9 +1,9 @@
-"""`pathcast doctor`: what this machine has, what is wrong with it, and how to mend that.
+"""`pathcast doctor`: what this machine has, what is wrong with it, and how to fix it.
 
-A finding is fine, a note (something is absent that only a part of Pathcast needs, or is tight) or wrong (a part that is
-installed will not work). Exit status: 0 when nothing is wrong, 1 otherwise.
+A finding is fine, a note (something is missing that only part of Pathcast needs, or a resource is scarce) or wrong (an
+installed part will not work). Exit status: 0 when nothing is wrong, 1 otherwise.
 
-Every check runs what it speaks of (Java answers, Numba compiles): presence proves little.
+Every check runs the part that it checks (starts Java, compiles with Numba): an installed part may still not work.
 """
 
 import json
@@ -45,7 +45,7 @@ class State(StrEnum):
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was looked at; `mend` says what to do unless it is fine."""
+    """The result of one check; `mend` says how to fix it, and is empty if it is fine."""
 
     name: str
     state: State
@@ -55,12 +55,12 @@ class Finding:
 
 def doctor(
     output_format: Annotated[
-        Format, typer.Option("--format", help="text to read; json: one object with all findings.")
+        Format, typer.Option("--format", help="text for people, or json: one object with all findings.")
     ] = Format.text,
 ) -> None:
-    """Show what this machine has, what is wrong, and how to mend it.
+    """Show what this machine has, what is wrong, and how to fix it.
 
-    Exit status 0: nothing is wrong; 1: something is.
+    Exit status 0: no problems; 1: problems found.
     """
     findings = list(examine())
     wrong = any(finding.state is State.wrong for finding in findings)
@@ -73,7 +73,7 @@ def doctor(
 
 
 def examine() -> Iterator[Finding]:
-    """Look at everything, in the order in which a reader wants it."""
+    """Run all checks, in the order in which they are printed."""
     yield check_python()
     yield check_numba()
     spark = check_spark()
@@ -83,16 +83,16 @@ def examine() -> Iterator[Finding]:
     yield check_java(needed=spark.state is not State.note)
     yield Finding("cores", State.fine, str(resources.cores()))
     yield check_memory(resources.memory(), resources.memory_limit())
-    for name, folder in (("disk, here", Path.cwd()), ("disk, temporary files", Path(tempfile.gettempdir()))):
+    for name, folder in (("disk, current folder", Path.cwd()), ("disk, temporary files", Path(tempfile.gettempdir()))):
         yield check_disk(name, folder, resources.free_disk(folder))
 
 
 def check_python() -> Finding:
-    """The interpreter that runs Pathcast, and whether Spark's workers would run the same."""
+    """The interpreter that runs Pathcast, and whether Spark's workers would use it too."""
     found = f"{platform.python_version()} ({sys.executable})"
     other = os.environ.get("PYSPARK_PYTHON")
     if other and shutil.which(other) != sys.executable:
-        mend = "unset PYSPARK_PYTHON, or expect pathcast.spark.session to replace it by the interpreter above"
+        mend = "unset PYSPARK_PYTHON; otherwise pathcast.spark.session replaces it by the interpreter above"
         return Finding("Python", State.note, f"{found}; PYSPARK_PYTHON={other}", mend)
     return Finding("Python", State.fine, found)
 
@@ -104,29 +104,29 @@ def check_numba() -> Finding:
 
         compiled = numba.njit(lambda number: number + 1)
         assert compiled(1) == 2
-    except Exception as error:  # noqa: BLE001 — whatever keeps a compiler from working is the finding
+    except Exception as error:  # noqa: BLE001 — any exception means that Numba does not work
         return Finding("Numba", State.wrong, f"does not compile: {error}", "pip install --force-reinstall numba")
     return Finding("Numba", State.fine, f"{numba.__version__}, compiles")
 
 
 def check_spark() -> Finding:
-    """PySpark of the right generation, and not led astray by another Spark on the machine."""
+    """A supported version of PySpark, with no SPARK_HOME that points to another version."""
     installed = _version("pyspark")
     if installed is None:
         return Finding("Spark", State.note, "not installed; pipelines and the demo need it", SPARK_PACKAGES)
     if not installed.startswith("4."):
-        return Finding("Spark", State.wrong, f"{installed}, which Pathcast does not run on", SPARK_PACKAGES)
+        return Finding("Spark", State.wrong, f"{installed} is not supported; Pathcast needs PySpark 4", SPARK_PACKAGES)
     home = os.environ.get("SPARK_HOME")
     if home and not any(Path(home).glob(f"jars/spark-core_*-{installed}.jar")):
         found = f"{installed}, but SPARK_HOME={home} is not Spark {installed}"
-        return Finding("Spark", State.wrong, found, "unset SPARK_HOME, so that PySpark uses the Spark that it brings")
+        return Finding("Spark", State.wrong, found, "unset SPARK_HOME, so that PySpark uses its own Spark")
     if shutil.which("bash") is None:
         return Finding("Spark", State.wrong, f"{installed}, but its start script needs bash", "install bash")
     return Finding("Spark", State.fine, installed)
 
 
 def check_companions() -> Iterator[Finding]:
-    """The packages without which parts of PySpark fail, or fail late."""
+    """The packages that parts of PySpark need, sometimes only at run time."""
     pandas = _version("pandas")
     if pandas is None or pandas.startswith(("0.", "1.")) or int(pandas.split(".")[0]) >= 3:
         yield Finding("pandas", State.wrong, pandas or "not installed", 'pip install "pandas>=2.2,<3"')
@@ -136,7 +136,7 @@ def check_companions() -> Iterator[Finding]:
 
 
 def check_java(*, needed: bool) -> Finding:
-    """The Java that a session would start, by starting it."""
+    """Start the Java that a session would use."""
     from pathcast.errors import PipelineError
     from pathcast.spark.sessions import OLDEST, find_java
 
@@ -150,23 +150,23 @@ def check_java(*, needed: bool) -> Finding:
 
 
 def check_memory(size: int, limit: int | None) -> Finding:
-    """Enough for Spark's JVM beside Python workers."""
+    """Whether memory is enough for Spark's JVM and the Python workers."""
     if size == 0:
         return Finding(
-            "memory", State.note, "the system does not say", f"see that it has {MEMORY_FOR_SPARK / 1e9:.0f} GB"
+            "memory", State.note, "unknown", f"make sure that the machine has {MEMORY_FOR_SPARK / 1e9:.0f} GB"
         )
     found = resources.gigabytes(size) + (" (the container's limit)" if limit == size else "")
     if size < MEMORY_FOR_SPARK:
-        mend = f"Spark in local mode needs {resources.gigabytes(MEMORY_FOR_SPARK)}; matching without Spark does not"
+        mend = f"Spark in local mode needs {resources.gigabytes(MEMORY_FOR_SPARK)}; matching without Spark needs less"
         return Finding("memory", State.note, found, mend)
     return Finding("memory", State.fine, found)
 
 
 def check_disk(name: str, folder: Path, free: int) -> Finding:
-    """Enough for results here, and for what Spark spills among temporary files."""
+    """Whether the disk has enough space for results, or for the temporary files of Spark."""
     found = f"{resources.gigabytes(free)} free at {folder}"
     if free < DISK_FOR_SPARK:
-        return Finding(name, State.note, found, "make room, or point TMPDIR and --output to another disk")
+        return Finding(name, State.note, found, "free some space, or point TMPDIR and --output to another disk")
     return Finding(name, State.fine, found)
 
 
@@ -187,9 +187,10 @@ def _print(findings: list[Finding]) -> None:
     for finding in findings:
         found = Text(finding.found)
         if finding.mend:
-            found.append(f"\nto mend: {finding.mend}", style="italic")
+            found.append(f"\nfix: {finding.mend}", style="italic")
         table.add_row(Text(finding.state, style=styles[finding.state]), Text(finding.name, style="bold"), found)
     console = Console()
     console.print(table)
     wrong = sum(finding.state is State.wrong for finding in findings)
-    console.print("everything is fine" if not wrong else f"{wrong} wrong: see “to mend” above", style="bold")
+    problems = f"{wrong} problem{'s' * (wrong != 1)} found; fixes above"
+    console.print(problems if wrong else "no problems found", style="bold")

@@ -1,7 +1,7 @@
 """`pathcast explain`: why does this document match that subscription, or why not?
 
-Exit status: 0 when the document matches, 1 when it does not, 2 for whatever keeps the question from being answered.
-Of several `-e` all must match for status 0.
+Exit status: 0 when the document matches, 1 when it does not, 2 when the question cannot be answered (invalid input).
+With several `-e`, all must match for status 0.
 """
 
 import json
@@ -34,23 +34,21 @@ _ORDER = "order: SUBSCRIPTIONS ID DOCUMENT, or -e XPATH DOCUMENT"
 
 def explain(
     subscriptions: SubscriptionsArgument = None,
-    id: Annotated[str | None, typer.Argument(metavar="ID", help="The subscription's id. Omit it with -e.")] = None,
+    id: Annotated[str | None, typer.Argument(metavar="ID", help="The subscription's id. Omit with -e.")] = None,
     document: Annotated[str | None, typer.Argument(metavar="DOCUMENT", help="An XML file, or - for stdin.")] = None,
     expressions: ExpressionsOption = None,
     namespaces: NamespacesOption = None,
     entities: EntitiesOption = Entities.refuse,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object with everything that was found.")
-    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the whole explanation as one JSON object.")] = False,
     skip_invalid: SkipInvalidOption = False,
 ) -> None:
-    """Show why a document matches a subscription, or what keeps it from matching.
+    """Show why a document matches a subscription, or why it does not.
 
     For a match: the elements that satisfy each step, and each predicate with the value found.
 
-    For a miss: the first step or predicate that nothing satisfies, and the value or element that comes nearest.
+    For a miss: the first step or predicate that nothing satisfies, and the nearest value or element.
 
-    Exit status 0: it matches; 1: it does not; 2: bad arguments, subscriptions or document.
+    Exit status 0: the document matches; 1: it does not; 2: invalid arguments, subscriptions or document.
 
     Example: pathcast explain subscriptions.txt 3 story.xml
 
@@ -64,7 +62,7 @@ def explain(
         if subscriptions is None:
             refuse(f"no document given; {_ORDER}")
         if id is not None:
-            refuse("with -e give one document and nothing else; order: -e XPATH DOCUMENT")
+            refuse("with -e, give one document and no other arguments; order: -e XPATH DOCUMENT")
         subscriptions, document = None, subscriptions
     elif subscriptions is None:
         refuse(f"no subscriptions given; {_ORDER}")
@@ -87,14 +85,14 @@ def explain(
 
 def _id(given: str | None) -> int:
     if given is None:
-        refuse(f"no ID and no document given; {_ORDER}")
+        refuse(f"no ID and document given; {_ORDER}")
     if not (given.isascii() and given.isdecimal()):
         refuse(f"{given!r}: ID must be a number; {_ORDER}")
     return int(given)
 
 
 def _document(name: str, entities: Entities) -> "Document":
-    """The document, read; of stdin no more than it takes to reject it."""
+    """Read the document; from stdin at most one byte more than the size limit."""
     from pathcast.documents import Limits, read
     from pathcast.errors import PathcastError
 

@@ -1,6 +1,6 @@
-"""Commands of other packages: those that an installed package offers under the entry point `pathcast.commands`.
+"""Commands of other installed packages, found through the entry point `pathcast.commands`.
 
-The laboratory brings `pathcast experiment` this way, so that the product never imports the laboratory. Without the
+The laboratory provides `pathcast experiment` this way, so that the product never imports the laboratory. Without the
 laboratory the command still exists and explains how to install it.
 """
 

@@ -1,9 +1,10 @@
-"""`pathcast joins`: what standing joins are told of changes, message by message.
+"""`pathcast joins`: the messages that changes of tables cause for standing joins.
 
-The tables are empty at first; changes are made one after the other, and every message is handed to every subscription's
-client. A change that can't be made is told with its line and leaves everything as it was; the others go on.
+The tables are empty at first. Changes are applied one after the other, and every message goes to the client of every
+subscription that takes it. A change that cannot be applied is reported with its line and leaves the tables unchanged;
+the next changes are still applied.
 
-Exit status: 0 when every change was made, 1 when one was not, 2 for bad arguments, a bad schema or a bad subscription.
+Exit status: 0 when every change was applied, 1 when one was not, 2 for invalid arguments, schema or subscriptions.
 """
 
 import json
@@ -26,32 +27,29 @@ _CHANGE = '{"change": "insert", "table": "Stocks", "row": {"symbol": "GOOG", "pe
 def joins(
     schema: Annotated[
         Path,
-        typer.Argument(metavar="SCHEMA.TOML", help="joins = ['A.x = B.x'], and \\[tables] with A = 'x int, y', …"),
+        typer.Argument(metavar="SCHEMA.TOML", help="TOML: joins = ['A.x = B.x'], and \\[tables] with A = 'x int, y'."),
     ],
     subscriptions: Annotated[
         Path,
         typer.Argument(
             metavar="SUBSCRIPTIONS",
-            help="One SQL query per line, whose id is the line number; -- begins a comment. - for stdin.",
+            help="One SQL query per line; its id is the line number, and -- starts a comment. Use - for stdin.",
         ),
     ],
     changes: Annotated[
-        Path, typer.Argument(metavar="CHANGES.JSONL", help="A change as a JSON object a line; - for stdin.")
+        Path, typer.Argument(metavar="CHANGES.JSONL", help="One change per line, as a JSON object; - for stdin.")
     ],
     scheme: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME", help="What is sent; ref-sj-clu+ unless given. docs/guides/joins.md has all schemes."
-        ),
+        str | None, typer.Option(metavar="NAME", help="Message scheme, see docs/guides/joins.md. Default: ref-sj-clu+.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print a JSON object a message, with its bytes.")] = False,
-    rows: Annotated[bool, typer.Option("--rows", help="At the end print the rows of every subscription.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per message, with its bytes.")] = False,
+    rows: Annotated[bool, typer.Option("--rows", help="At the end, print the rows of every subscription.")] = False,
 ) -> None:
-    """Make changes to tables, and print each message that tells of them: its size, who takes it, what it says.
+    """Apply changes to tables; print each message that they cause: its size, recipients and content.
 
-    A change is {"change": "insert", "table": …, "row": {…}}; also "delete", and "update" with "values": {…}.
+    A change is {"change": "insert", "table": …, "row": {…}}, or "delete", or "update" with "values": {…}.
 
-    Exit status 0: every change was made; 1: one was not; 2: bad arguments, schema or subscriptions.
+    Exit status 0: every change was applied; 1: one was not; 2: invalid arguments, schema or subscriptions.
 
     Example: pathcast joins market.toml subscriptions.sql changes.jsonl
 
@@ -60,7 +58,7 @@ def joins(
     from pathcast.errors import ChangeError
 
     if str(subscriptions) == str(changes) == "-":
-        refuse("subscriptions and changes can't both come from stdin")
+        refuse("subscriptions and changes cannot both come from stdin")
     server, clients = _prepared(_schema(schema), subscriptions, scheme)
     totals = [0, 0, 0]
     refused = 0
@@ -100,7 +98,7 @@ def _print(one: dict[str, Any]) -> None:
 
 
 def _prepared(schema: "Schema", file: Path, scheme: str | None) -> "tuple[JoinServer, dict[int, Client]]":
-    """A server with all subscriptions, and a client for each by the number of its line."""
+    """A server with all subscriptions, and a client for each, by line number."""
     from pathcast.errors import PathcastError
     from pathcast.joins import Client, JoinServer
 
@@ -135,22 +133,22 @@ def _schema(file: Path) -> "Schema":
 
 
 def _change(schema: "Schema", text: str) -> tuple[Any, ...]:
-    """A change as the server takes it; `ValueError` when it can't be read."""
+    """Parse a change for the server; raises `ValueError` if it is malformed."""
     try:
         given = json.loads(text)
     except json.JSONDecodeError as error:
-        raise ValueError(f"no JSON: {error}") from None
+        raise ValueError(f"not valid JSON: {error}") from None
     except RecursionError:
-        raise ValueError("no change: JSON that is nested so deeply is none") from None
+        raise ValueError("not a change: the JSON is nested too deeply") from None
     needed = {"change", "table", "row"}
     if not isinstance(given, dict) or not needed <= given.keys() <= {*needed, "values"}:
-        raise ValueError(f"a change reads {_CHANGE}; an update has 'values' as well")
+        raise ValueError(f"not a change; expected {_CHANGE}, for an update also 'values'")
     rows = [_row(schema, given["table"], given[part]) for part in ("row", "values") if part in given]
     return given["change"], given["table"], *rows
 
 
 def _row(schema: "Schema", table: Any, row: Any) -> Any:
-    """Values of JSON as the columns' kinds read them; what is no row of the table the server refuses."""
+    """Convert JSON values to the columns' types; the server rejects a row that does not fit the table."""
     from pathcast.joins.query import read_value
 
     if not isinstance(row, dict) or not isinstance(table, str) or table not in schema.columns:
@@ -167,12 +165,12 @@ def _row(schema: "Schema", table: Any, row: Any) -> Any:
 
 def _lines(file: Path) -> Iterator[tuple[int, str]]:
     """The lines that are not blank, with their numbers."""
-    lines: Iterable[str] = _stdin() if str(file) == "-" else _read(file).split("\n")  # JSON may hold other line ends
+    lines: Iterable[str] = _stdin() if str(file) == "-" else _read(file).split("\n")  # JSON may contain other line ends
     return ((number, line.strip()) for number, line in enumerate(lines, 1) if line.strip())
 
 
 def _stdin() -> Iterator[str]:
-    """The lines of stdin, as they come; bytes that are no UTF-8 are left for their line to be refused."""
+    """The lines of stdin as they arrive; bytes that are not UTF-8 make their line fail later."""
     return (line.decode("utf-8-sig", "surrogateescape") for line in sys.stdin.buffer)
 
 

@@ -1,4 +1,4 @@
-"""Cores, memory and disk that this process may really use, containers' limits included.
+"""Cores, memory and disk that this process may use, within the limits of its container.
 
 Standard library only: the set-up script loads this file before anything is installed.
 
@@ -15,13 +15,13 @@ UNLIMITED = 1 << 60  # cgroup v1 writes "no limit" as a number close to 2**63
 
 
 def cores(cgroups: Path = CGROUPS) -> int:
-    """How many cores this process may keep busy: at least 1."""
+    """Number of cores that this process may use: at least 1."""
     present = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
     return max(1, min(present, _cpu_quota(cgroups) or present))
 
 
 def memory(cgroups: Path = CGROUPS) -> int:
-    """Bytes of memory that this process and its children may use; 0 when the system does not say."""
+    """Bytes of memory that this process and its children may use; 0 if unknown."""
     try:
         installed = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, OSError, ValueError):
@@ -37,7 +37,7 @@ def memory_limit(cgroups: Path = CGROUPS) -> int | None:
 
 
 def free_disk(folder: Path) -> int:
-    """Bytes free for this user where `folder` is, or will be."""
+    """Bytes free for this user on the disk of `folder`, which need not exist yet."""
     folder = folder.absolute()
     while not folder.exists():
         folder = folder.parent

@@ -1,7 +1,7 @@
 """`pathcast match`: which subscriptions do these documents match?
 
-Documents are read and matched in batches that fit in memory, and each batch is printed before the next is read. A
-document that cannot be read is a row with the reason, in its place; the others go on.
+Documents are read and matched in batches that fit in memory, and each batch is printed before the next is read. For a
+document that cannot be read, the output has a row with the reason; the other documents are still matched.
 
 Exit status: 0 when every document was read, 1 when one was not or none was found, 2 for bad arguments or subscriptions.
 """
@@ -51,7 +51,7 @@ class Format(StrEnum):
 
 
 class Source(NamedTuple):
-    """A document to match: how the user named it, and a file or its content."""
+    """A document to match: the name that the user gave, and a file or its content."""
 
     name: str
     document: Path | bytes
@@ -63,33 +63,33 @@ def match(
         list[str] | None,
         typer.Argument(
             metavar="DOCUMENT…",
-            help="XML files, compressed if they end in .gz; a folder means all *.xml and *.xml.gz in it and its "
-            "subfolders, - one document on stdin.",
+            help="XML files; .gz files are decompressed. A folder stands for all *.xml and *.xml.gz files in it and in "
+            "its subfolders; - reads one document from stdin.",
         ),
     ] = None,
     expressions: ExpressionsOption = None,
     file: Annotated[
         str | None,
-        typer.Option("-f", "--file", metavar="FILE", help="SUBSCRIPTIONS as an option, to be combined with -e."),
+        typer.Option("-f", "--file", metavar="FILE", help="The same as SUBSCRIPTIONS, but can be combined with -e."),
     ] = None,
-    engine: Annotated[str | None, typer.Option(metavar="NAME", help="The engine to match with.")] = None,
+    engine: Annotated[str | None, typer.Option(metavar="NAME", help="The matching engine.")] = None,
     output_format: Annotated[
-        Format, typer.Option("--format", help="text to read; json: an object per document and line.")
+        Format, typer.Option("--format", help="text for people, or json: one object per line and document.")
     ] = Format.text,
     namespaces: NamespacesOption = None,
     entities: EntitiesOption = Entities.refuse,
     mapping: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Documents are of the schema that this mapping is from (pathcast mediate)."),
+        typer.Option(metavar="FILE", help="Match documents of another schema through this mapping (pathcast mediate)."),
     ] = None,
-    show_all: Annotated[bool, typer.Option("--all", help=f"Print all matches, not just {SHOWN} a document.")] = False,
+    show_all: Annotated[bool, typer.Option("--all", help=f"Print all matches, not only {SHOWN} per document.")] = False,
     skip_invalid: SkipInvalidOption = False,
 ) -> None:
-    """Match documents against subscriptions, and print the ids of those that each document matches.
+    """Match documents against subscriptions; print the ids of the subscriptions that each document matches.
 
-    With -e or -f all arguments are documents.
+    With -e or -f, all arguments are documents.
 
-    Exit status 0: every document was read; 1: one was not, or none was found; 2: bad arguments or subscriptions.
+    Exit status 0: every document was read; 1: one was not, or none was found; 2: invalid arguments or subscriptions.
 
     Example: pathcast match subscriptions.txt stories/ breaking.xml
 
@@ -120,7 +120,7 @@ def match(
     match_many = _compile(chosen, engine, limits, entities, mapping)
     sources, unread = _sources(documents, limits.size)
     if not sources:
-        typer.echo("error: no documents found, nothing was matched", err=True)
+        typer.echo("error: no documents found; nothing was matched", err=True)
         raise typer.Exit(1)
     if output_format is Format.json:
         row: Callable[[str, Matches | PathcastError], str] = _json_row
@@ -147,7 +147,7 @@ def _matched(match_many: "MatchMany", sources: Iterable[Source]) -> Iterator[tup
 def _sources(arguments: Iterable[str], largest: int) -> tuple[list[Source], int]:
     """The documents that the arguments name, in their order, and how many folders could not be listed.
 
-    Of stdin no more is read than it takes to reject it.
+    From stdin, reads at most one byte more than the size limit.
     """
     from pathcast.documents import list_folder
 
@@ -159,7 +159,7 @@ def _sources(arguments: Iterable[str], largest: int) -> tuple[list[Source], int]
         elif Path(argument).is_dir():
             folder = list_folder(argument)
             for error in folder.unreadable:
-                typer.echo(f"error: cannot read the folder {error.filename}: {error.strerror}", err=True)
+                typer.echo(f"error: cannot read folder {error.filename}: {error.strerror}", err=True)
             unread += len(folder.unreadable)
             if not folder.documents and not folder.unreadable:
                 typer.echo(f"note: {_no_documents(argument, folder)}", err=True)
@@ -170,7 +170,7 @@ def _sources(arguments: Iterable[str], largest: int) -> tuple[list[Source], int]
 
 
 def _no_documents(name: str, folder: "Folder") -> str:
-    """What a folder without documents has instead."""
+    """Describe which files a folder without documents holds."""
     from pathcast.documents import ENDINGS
 
     looked_for = " and ".join(f"*{ending}" for ending in ENDINGS)
@@ -180,7 +180,7 @@ def _no_documents(name: str, folder: "Folder") -> str:
 
 
 def _batches(sources: Iterable[Source]) -> Iterator[list[Source]]:
-    """The sources in groups that may be in memory at once."""
+    """Group the sources so that each group fits in memory."""
     batch: list[Source] = []
     size = 0
     for source in sources:
@@ -202,7 +202,7 @@ def _size(source: Source) -> int:
     return content_bound(source.document, BATCH_BYTES)
 
 
-# What is printed.
+# Output.
 
 
 def _json_row(name: str, found: "Matches | PathcastError") -> str:
@@ -212,7 +212,7 @@ def _json_row(name: str, found: "Matches | PathcastError") -> str:
 
 
 class _TextRow:
-    """A document's name and number of matches, and beneath it the first few: id, XPath, subscriber."""
+    """A document's name and number of matches, then its first matches: id, XPath, subscriber."""
 
     def __init__(self, subscriptions: "Subscriptions", shown: int | None) -> None:
         self._subscriptions = subscriptions
@@ -238,7 +238,7 @@ class _TextRow:
 
 @contextmanager
 def _progress(documents: int) -> Iterator[Callable[[], None]]:
-    """A bar on stderr while the rows go elsewhere; rows on the terminal show progress by themselves."""
+    """A progress bar on stderr, unless rows go to the terminal: then the rows show the progress."""
     if not sys.stderr.isatty() or sys.stdout.isatty():
         yield lambda: None
         return
@@ -251,7 +251,7 @@ def _progress(documents: int) -> Iterator[Callable[[], None]]:
         yield lambda: progress.advance(task)
 
 
-# What can be wrong with the arguments.
+# Compilation, and checks of the arguments for it.
 
 
 def _compile(
@@ -261,7 +261,7 @@ def _compile(
     entities: Entities,
     mapping: Path | None,
 ) -> "MatchMany":
-    """What matches a group of documents, each with its matches or its error."""
+    """A function that matches a group of documents and returns matches or an error for each."""
     from pathcast.matching import engines
 
     known = engines()
@@ -275,7 +275,7 @@ def _compile(
     from pathcast.mediation import Mapping, Mediator
 
     found = Mapping.open(mapping)
-    mediator = Mediator(found.local)  # nothing is registered by likeness, so any schema will do as the global one
+    mediator = Mediator(found.local)  # no mapping is derived here, so any schema can be the global one
     mediator.add(found)
     mediated = mediator.compile(chosen.subscriptions, engine=engine, limits=limits, entities=entities.value)
     return partial(mediated.match_many, schemas=found.name, errors="return")

@@ -1,9 +1,9 @@
-"""`pathcast mediate`: mappings from publishers' schemas to a global one, made, looked at and tried out.
+"""`pathcast mediate`: mappings from publishers' schemas to a global one, derived, checked and tried out.
 
 A schema is a file: .dtd, .xsd, .tree (indented names, as `integrate` writes them), a sample .xml, or a folder of
-samples. A mapping is a TOML file to read and edit; `pathcast match --mapping FILE` matches documents by it.
+samples. A mapping is a TOML file to read and edit; `pathcast match --mapping FILE` matches documents through it.
 
-Exit status: 0; 1 when `check` finds something that is not mapped; 2 for files and arguments that are wrong.
+Exit status: 0; 1 when `check` finds unmapped elements; 2 for invalid files and arguments.
 """
 
 from pathlib import Path
@@ -16,10 +16,10 @@ from .shared_arguments import refuse
 if TYPE_CHECKING:
     from pathcast.mediation import Mapping, SchemaTree
 
-app = typer.Typer(no_args_is_help=True, help="Map publishers' schemas to the one that subscribers write to.")
+app = typer.Typer(no_args_is_help=True, help="Map publishers' schemas to the global schema that subscriptions use.")
 
 _SCHEMA_HELP = "A .dtd, .xsd, .tree or sample .xml, or a folder of samples."
-Output = Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write there instead of printing.")]
+Output = Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write to FILE instead of stdout.")]
 MappingFile = Annotated[Path, typer.Argument(metavar="MAPPING", help="A mapping, as `map` writes it.")]
 
 
@@ -28,19 +28,19 @@ MappingFile = Annotated[Path, typer.Argument(metavar="MAPPING", help="A mapping,
 )
 def map_schema(
     global_schema: Annotated[Path, typer.Argument(metavar="GLOBAL", help=f"The global schema: {_SCHEMA_HELP}")],
-    local_schema: Annotated[Path, typer.Argument(metavar="LOCAL", help="The publisher's schema, likewise.")],
+    local_schema: Annotated[Path, typer.Argument(metavar="LOCAL", help="The publisher's schema, in the same formats.")],
     name: Annotated[
-        str | None, typer.Option(metavar="NAME", help="What the mapping is called; by default as the local file.")
+        str | None, typer.Option(metavar="NAME", help="Name of the mapping. Default: the name of the local file.")
     ] = None,
     pair: Annotated[
         list[str] | None,
-        typer.Option(metavar="LOCAL=GLOBAL", help="Paths that are known to be the same; may be repeated."),
+        typer.Option(metavar="LOCAL=GLOBAL", help="Two paths known to correspond; may be repeated."),
     ] = None,
     output: Output = None,
 ) -> None:
-    """Derive a mapping, by likeness of names and of what stands around them.
+    """Derive a mapping from the similarity of names and of their surroundings.
 
-    What is not mapped goes to stderr, and what is mapped though its name is not alike and little around it is.
+    Unmapped elements and doubtful pairs are reported on stderr.
     """
     from pathcast.mediation import Mediator
     from pathcast.mediation.schemas import doubtful
@@ -49,7 +49,7 @@ def map_schema(
     for each in pair or []:
         local, equals, there = each.partition("=")
         if not (local and equals and there):
-            refuse(f"--pair {each}: give LOCAL=GLOBAL, two paths such as catalog/hours=catalog/course/credits")
+            refuse(f"--pair {each}: expected LOCAL=GLOBAL, two paths such as catalog/hours=catalog/course/credits")
         known[local] = there
     glob, theirs = _schema(global_schema), _schema(local_schema)
     for local, there in known.items():
@@ -62,12 +62,12 @@ def map_schema(
         typer.echo(f"note: {sentence}", err=True)
     for local, there in doubtful(theirs, glob, mapping.correspondence).items():
         if local not in known:
-            typer.echo(f"note: '{local}' was taken for '{there}', which little bears out", err=True)
+            typer.echo(f"note: '{local}' was mapped to '{there}' on little evidence; check it", err=True)
 
 
 @app.command(epilog="Example: pathcast mediate check annex.toml")
 def check(mapping: MappingFile) -> None:
-    """Read a mapping, and list what of the local schema has no place in the global one."""
+    """Check a mapping, and list the parts of the local schema that have no place in the global schema."""
     read = _mapping(mapping)
     kinds = [operator.kind for operator in read.operators]
     counts = ", ".join(f"{kinds.count(kind)} {kind}" for kind in dict.fromkeys(kinds)) or "none"
@@ -82,10 +82,10 @@ def check(mapping: MappingFile) -> None:
 @app.command(epilog="Example: pathcast mediate rewrite annex.toml story.xml")
 def rewrite(
     mapping: MappingFile,
-    document: Annotated[Path, typer.Argument(metavar="DOCUMENT", help="A document of the local schema; - is stdin.")],
+    document: Annotated[Path, typer.Argument(metavar="DOCUMENT", help="A document of the local schema; - for stdin.")],
     output: Output = None,
 ) -> None:
-    """Show a document in the global schema, as subscriptions see it. What is delivered is always the original."""
+    """Print a document in the global schema, as subscriptions see it. Subscribers always get the original."""
     import sys
 
     from pathcast.documents import read
@@ -93,7 +93,7 @@ def rewrite(
     from pathcast.mediation.mappings import item_of, to_bytes
 
     if str(document) != "-" and not document.is_file():
-        refuse(f"{document}: {'a folder, not a document' if document.is_dir() else 'there is no such document'}")
+        refuse(f"{document}: {'this is a folder, not a document' if document.is_dir() else 'no such file'}")
     source = sys.stdin.buffer.read() if str(document) == "-" else document
     by = _mapping(mapping)
     try:
@@ -107,9 +107,9 @@ def rewrite(
 def integrate(
     schemas: Annotated[list[Path], typer.Argument(metavar="SCHEMA…", help=_SCHEMA_HELP)], output: Output = None
 ) -> None:
-    """Make a global schema that has a place for what each of these has; it is written as indented names.
+    """Derive a global schema that has a place for every part of these schemas; it is written as indented names.
 
-    What may be one thing and has names that are not alike goes to stderr: the file is there to be edited.
+    Elements that may correspond although their names differ are reported on stderr: edit the file as needed.
     """
     from pathcast.mediation.schemas import integrate_with_doubts
 
@@ -123,7 +123,7 @@ def _schema(file: Path) -> "SchemaTree":
     from pathcast.mediation import open_schema
 
     if not file.exists():
-        refuse(f"{file}: there is no such schema")
+        refuse(f"{file}: no such file")
     return open_schema(file)
 
 
@@ -146,4 +146,4 @@ def _write(text: str, output: Path | None) -> None:
     try:
         output.write_text(text, encoding="utf-8")
     except OSError as error:
-        refuse(f"{output}: can't be written: {error.strerror}")
+        refuse(f"cannot write {output}: {error.strerror}")

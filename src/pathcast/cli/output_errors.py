@@ -1,7 +1,7 @@
-"""What becomes of a command whose output can't be written: it ends, with a status of its own and without a traceback.
+"""Output that cannot be written: the command ends with its own status and without a traceback.
 
-Exit status 141 when whoever reads the output has gone (`| head`), 74 when there is no room for it. Neither can be taken
-for an answer, as 1 would be. A stdin or stdout that was closed is an empty one.
+Exit status 141 when the reader of the output has gone (`| head`), 74 when the disk is full. Both differ from 1, which
+is an answer of some commands. A closed stdin or stdout is treated as empty.
 """
 
 import errno
@@ -19,14 +19,14 @@ _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
 
 @contextmanager
 def output_that_may_end() -> Iterator[None]:
-    """Whatever a command prints within, its help and version among it, may find nobody who reads it, or no room."""
+    """Handle output errors of a command, also of its help and version: a reader that has gone, or a full disk."""
     try:
         yield
     except BrokenPipeError:
         _write_nowhere()
         sys.exit(READER_GONE)
     except SystemExit as left:
-        # Typer and Rich notice by themselves that the reader has gone, and leave with 1.
+        # Typer and Rich handle a reader that has gone themselves, and exit with 1.
         if not isinstance(left.__context__, BrokenPipeError):
             raise
         _write_nowhere()
@@ -35,12 +35,12 @@ def output_that_may_end() -> Iterator[None]:
         if error.filename is not None or error.errno not in _FULL:
             raise
         _write_nowhere()
-        typer.echo(f"error: the output can't be written: {error.strerror}", err=True)
+        typer.echo(f"error: cannot write the output: {error.strerror}", err=True)
         sys.exit(NO_ROOM)
 
 
 def open_what_is_closed() -> None:
-    """Let commands find a stdin and a stdout, also where the shell has closed them (`>&-`)."""
+    """Open a stdin and stdout for commands if the shell has closed them (`>&-`)."""
     if sys.stdin is None:
         sys.stdin = open(os.devnull, encoding="utf-8")  # noqa: SIM115 — for as long as the process lives
     if sys.stdout is None:
@@ -48,5 +48,5 @@ def open_what_is_closed() -> None:
 
 
 def _write_nowhere() -> None:
-    """Python flushes stdout once more on its way out: its documentation advises to let that go nowhere."""
+    """Redirect stdout to the null device: Python flushes it again at exit (as its documentation advises)."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

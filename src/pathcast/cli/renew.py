@@ -1,4 +1,4 @@
-"""`pathcast renew`: an index from elsewhere becomes one that can be opened without a thought."""
+"""`pathcast renew`: recompile an index from an untrusted source, so that it is safe to open."""
 
 from pathlib import Path
 from typing import Annotated
@@ -9,16 +9,16 @@ import typer
 def renew(
     index: Annotated[Path, typer.Argument(metavar="INDEX", help="The folder of an index.")],
     to: Annotated[
-        Path | None, typer.Argument(metavar="FOLDER", help="Where the new one goes; default: in the old one's place.")
+        Path | None, typer.Argument(metavar="FOLDER", help="Folder of the new index. Default: replace INDEX.")
     ] = None,
 ) -> None:
-    """Compile an index anew, from its subscriptions alone.
+    """Recompile an index from its subscriptions alone.
 
-    For an index that comes from elsewhere: opening one believes what was compiled, and a forged one can end a process.
+    For an index from an untrusted source: opening it trusts its compiled data, which can crash the process.
 
-    Nothing of that is believed here: subscriptions are read as text, checked, and compiled.
+    This command reads only the subscriptions, as text, checks them and compiles them.
 
-    Exit status 0: the new index is written; 2: what is there holds no subscriptions that could be read.
+    Exit status 0: the new index is written; 2: the folder holds no readable subscriptions.
 
     Example: pathcast renew received/ index/
     """
@@ -27,4 +27,4 @@ def renew(
     matcher = open_index(index, trusted=False)
     matcher.save(index if to is None else to)
     count = len(matcher.subscriptions)
-    typer.echo(f"{count:,} subscription{'s' * (count != 1)}, compiled anew for '{matcher.engine_name}': {to or index}")
+    typer.echo(f"{count:,} subscription{'s' * (count != 1)}, recompiled for '{matcher.engine_name}': {to or index}")

@@ -1,8 +1,8 @@
-"""`pathcast run`: a pipeline from a TOML file, batch or stream, with a line per batch and a clean stop.
+"""`pathcast run`: a pipeline from a TOML file, batch or stream, with one line per batch and a clean stop.
 
-Exit status: 0 the pipeline came to its end, 1 it failed while it ran or a dry run found invalid subscriptions, 2 the
-file or an argument is wrong, 130 stopped by Ctrl-C, 143 by SIGTERM. A stream that was stopped goes on where it was when
-it is run again.
+Exit status: 0 the pipeline completed, 1 it failed while running or a dry run found invalid subscriptions, 2 the file or
+an argument is wrong, 130 stopped by Ctrl-C, 143 by SIGTERM. A stopped stream continues from its checkpoint when it is
+run again.
 """
 
 import json
@@ -34,34 +34,34 @@ _MASTER = re.compile(r"local(\[(\*|\d+)(,\d+)?\])?|local-cluster\[\d+,\d+,\d+\]|
 def run(
     file: Annotated[
         Path,
-        typer.Argument(metavar="PIPELINE.TOML", help="The pipeline; docs/reference/pipeline-file.md has every key."),
+        typer.Argument(metavar="PIPELINE.TOML", help="A pipeline; see docs/reference/pipeline-file.md for the keys."),
     ],
     dry_run: Annotated[
         bool,
-        typer.Option("--dry-run", help="Check the file and the subscriptions, print the plan, start nothing."),
+        typer.Option("--dry-run", help="Check the file and the subscriptions, print the plan, and exit."),
     ] = False,
     publish: Annotated[
         bool,
         typer.Option(
             "--publish",
-            help="Only compile the table of subscriptions and publish it, and the file of subscriptions to joins where "
-            "these have versions; a stream that runs takes them up. Small tables need no Spark.",
+            help="Only compile and publish the table of subscriptions, and the subscriptions to joins if they have "
+            "versions; a running stream picks them up. Small tables need no Spark.",
         ),
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print reports as JSON, a line each.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print each report as one line of JSON.")] = False,
     master: Annotated[
-        str | None, typer.Option(metavar="URL", help="A Spark master, such as local[4] or spark://host:7077.")
+        str | None, typer.Option(metavar="URL", help="Run on this Spark master, such as local[4] or spark://host:7077.")
     ] = None,
     remote: Annotated[
-        str | None, typer.Option(metavar="URL", help="A Spark Connect server, such as sc://host:15002.")
+        str | None, typer.Option(metavar="URL", help="Run on this Spark Connect server, such as sc://host:15002.")
     ] = None,
 ) -> None:
-    """Run a pipeline: documents in, deliveries out, as a batch or a stream.
+    """Run a pipeline that reads documents and writes deliveries, as a batch or a stream.
 
-    Exit status 0: it came to its end; 1: it failed, or --dry-run found invalid subscriptions; 2: the file or an
-    argument is wrong.
+    Exit status 0: the pipeline completed; 1: it failed, or --dry-run found invalid subscriptions; 2: invalid file or
+    arguments.
 
-    130: stopped by Ctrl-C; 143: by SIGTERM.
+    Exit status 130: stopped by Ctrl-C; 143: stopped by SIGTERM.
 
     Example: pathcast run pipeline.toml --dry-run
     """
@@ -72,11 +72,11 @@ def run(
     if master is not None and not _MASTER.fullmatch(master):
         refuse(f"--master {master}: give local[4], local[*], spark://host:7077, k8s://host:443 or yarn")
     if remote is not None and not remote.startswith(("sc://", "local")):
-        refuse(f"--remote {remote}: give sc://host:15002, or local[2] for a server that is started here")
+        refuse(f"--remote {remote}: give sc://host:15002, or local[2] to start a server on this machine")
     pipeline = read_pipeline(file)
     table, joins = pipeline.subscriptions.table, pipeline.joins
     if publish and table is None and (joins is None or joins.versions is None or joins.subscriptions is None):
-        refuse(f"{file}: there is no subscriptions.table to publish, nor joins.subscriptions with joins.versions")
+        refuse(f"{file}: nothing to publish; set subscriptions.table, or joins.subscriptions and joins.versions")
     lines = list(plan(pipeline))
     if not publish:
         check_outputs(pipeline)
@@ -102,8 +102,8 @@ def _run(
     publish: bool,
     as_json: bool,
 ) -> None:
-    """Run a pipeline in a thread, and leave as it ends: by itself, by a signal, by an error, or without its JVM."""
-    from pathcast.spark import session  # first, since it says how to install Spark
+    """Run a pipeline in a thread, and exit when it completes, gets a signal, fails, or loses its JVM."""
+    from pathcast.spark import session  # first: its error explains how to install Spark
     from pathcast.spark.pipeline import compile_table, until_stopped
     from pathcast.spark.pipeline import run as run_pipeline
     from pathcast.spark.sessions import how_it_ended, running, silence
@@ -112,9 +112,9 @@ def _run(
     started = False
 
     def work() -> bool:
-        """Whether the pipeline came to its end."""
+        """Run the pipeline; return whether it completed."""
         nonlocal started
-        ours = running() is None  # otherwise it is left to whoever made it, such as spark-submit
+        ours = running() is None  # otherwise its creator, such as spark-submit, stops it
         if ours:
             typer.echo("starting Spark …", err=True)
         with _session(lambda: session(pipeline.name, settings, remote=remote), ours) as spark:
@@ -135,8 +135,8 @@ def _run(
         working.wait(until=how_it_ended)
     if working.result:
         return
-    if stop.is_set():  # errors on the way are of processes that were told to end, too
-        typer.echo("stopped" + ("; run it again to go on" if pipeline.stream is not None else ""), err=True)
+    if stop.is_set():  # errors after a stop come from processes that are ending as well
+        typer.echo("stopped" + ("; run it again to continue" if pipeline.stream is not None else ""), err=True)
         _exit(128 + stop.number)
     if working.error is not None and not started:
         raise working.error
@@ -144,7 +144,7 @@ def _run(
 
 
 def _leave(error: BaseException | None, pipeline: "Pipeline") -> NoReturn:
-    """Print why a run failed; without an error, its JVM ended first."""
+    """Print why a run failed; `error` is None if its JVM ended first."""
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
@@ -153,10 +153,10 @@ def _leave(error: BaseException | None, pipeline: "Pipeline") -> NoReturn:
 
     ended = how_it_ended(patience=10 if error is not None and is_lost(error) else 0)
     if ended:
-        stream, batch = "the checkpoint is intact: run it again to go on", "remove its output and run it again"
+        stream, batch = "the checkpoint is intact: run it again to continue", "remove its output and run it again"
         again = stream if pipeline.stream is not None else batch
-        memory = 'if it happens again, give it more memory, such as "spark.driver.memory" = "4g" under [spark]'
-        reason = f"the JVM of Spark ended unexpectedly ({ended}); {again}; {memory}"
+        memory = 'if it happens again, increase the memory, such as "spark.driver.memory" = "4g" under [spark]'
+        reason = f"Spark's JVM ended unexpectedly ({ended}); {again}; {memory}"
     elif isinstance(error, PathcastError):
         reason = str(error)
     elif error is not None and (isinstance(error, (PySparkException, Py4JError)) or is_lost(error)):
@@ -169,7 +169,7 @@ def _leave(error: BaseException | None, pipeline: "Pipeline") -> NoReturn:
 
 
 def _exit(status: int) -> NoReturn:
-    """Leave; without waiting for PySpark's threads and exit hooks where these would wait for a JVM that is gone."""
+    """Exit; if the JVM has ended, skip PySpark's threads and exit hooks, which would wait for it."""
     from pathcast.spark.sessions import how_it_ended
 
     if how_it_ended():
@@ -184,7 +184,7 @@ def _tell_json(report: "AnyReport") -> None:
 
 
 def _publish_joins(pipeline: "Pipeline") -> None:
-    """Publish the subscriptions to joins, where the pipeline has a file of them and versions."""
+    """Publish the subscriptions to joins, if the pipeline has a file of them and versions."""
     from pathcast.errors import PathcastError
     from pathcast.spark.joins import publish_file
 
@@ -198,7 +198,7 @@ def _publish_joins(pipeline: "Pipeline") -> None:
 
 
 def _tell_plan(pipeline: "Pipeline", lines: list[tuple[str, str]]) -> None:
-    """Print the plan, and what is wrong with the subscriptions."""
+    """Print the plan, and the problems of the subscriptions."""
     problems: list[str] = []
     if pipeline.subscriptions.table is not None:
         if find_spec("pyspark") is None:
@@ -217,9 +217,9 @@ def _tell_plan(pipeline: "Pipeline", lines: list[tuple[str, str]]) -> None:
 
 
 def _publish_small(pipeline: "Pipeline") -> bool:
-    """Publish a small table of subscriptions without Spark; whether that was possible."""
+    """Publish a small table of subscriptions without Spark; return whether that was possible."""
     from pathcast.errors import PathcastError
-    from pathcast.spark import session as _  # noqa: F401 — first, since it says how to install Spark
+    from pathcast.spark import session as _  # noqa: F401 — first: its error explains how to install Spark
     from pathcast.spark.pipeline import publish_small
 
     try:
@@ -233,7 +233,7 @@ def _publish_small(pipeline: "Pipeline") -> bool:
 
 
 def _must_answer(remote: str) -> None:
-    """Leave if nobody listens at a Spark Connect server's address: PySpark would try again for minutes, in silence."""
+    """Exit if no Spark Connect server listens at the address: PySpark would silently retry for minutes."""
     from socket import create_connection
     from urllib.parse import urlsplit
 
@@ -253,7 +253,7 @@ def _must_answer(remote: str) -> None:
 
 @contextmanager
 def _session(start: "Callable[[], SparkSession]", ours: bool) -> Iterator["SparkSession"]:
-    """A session, which ends with the block if it is ours."""
+    """A session; stop it at the end of the block if this command created it."""
     from pathcast.spark.sessions import how_it_ended, keep_quiet_about_its_end
 
     spark = start()

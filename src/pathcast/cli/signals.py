@@ -1,11 +1,11 @@
-"""How a command ends when it is asked to: 130 after Ctrl-C (SIGINT), 143 after SIGTERM, and never with a traceback.
+"""How a command ends on a signal: 130 after Ctrl-C (SIGINT), 143 after SIGTERM, and never with a traceback.
 
-Most commands end by an exception. SIGTERM raises `Terminated`, a `KeyboardInterrupt`, so whoever cleans up after Ctrl-C
-cleans up after SIGTERM.
+Most commands end by an exception. SIGTERM raises `Terminated`, a `KeyboardInterrupt`, so that code that cleans up after
+Ctrl-C also cleans up after SIGTERM.
 
-An exception in the midst of a call to Spark's JVM would break the connection, and PySpark's own handler of Ctrl-C makes
-such a call wherever the program is. So a command on Spark works in a thread (`Work`), where no handler runs and PySpark
-installs none, and looks at a `Stop` between its steps; the main thread waits.
+An exception during a call to Spark's JVM would break the connection, and PySpark's own Ctrl-C handler makes such a call
+at any point of the program. So a command on Spark works in a thread (`Work`), where no signal handler runs and PySpark
+installs none, and checks a `Stop` between its steps; the main thread waits.
 
 Invariant: only the first SIGTERM counts, since `timeout` sends one to the command and another to its process group.
 """
@@ -21,17 +21,17 @@ from typing import Generic, TypeVar
 
 import typer
 
-# How often the main thread looks at the work, in seconds.
+# How often the main thread checks the work, in seconds.
 PATIENCE = 0.2
 
 
 class Terminated(KeyboardInterrupt):
-    """SIGTERM came."""
+    """SIGTERM was received."""
 
 
 @contextmanager
 def terminable() -> Iterator[None]:
-    """Whatever a command does inside the block, SIGTERM ends it as Ctrl-C would, with status 143."""
+    """Let SIGTERM end the block as Ctrl-C would, with status 143."""
     received = False
 
     def on(_: int, __: FrameType | None) -> None:
@@ -45,7 +45,7 @@ def terminable() -> Iterator[None]:
         with _without_py4js_log():
             yield
     except (Terminated, SystemExit):
-        if received:  # Typer leaves with 130 after every KeyboardInterrupt
+        if received:  # Typer exits with 130 after every KeyboardInterrupt
             sys.exit(128 + signal.SIGTERM)
         raise
     finally:
@@ -54,7 +54,7 @@ def terminable() -> Iterator[None]:
 
 @contextmanager
 def _without_py4js_log() -> Iterator[None]:
-    """Py4J, through which PySpark calls the JVM, logs tracebacks of exceptions that it also raises."""
+    """Silence Py4J, through which PySpark calls the JVM: it logs tracebacks of exceptions that it also raises."""
 
     def is_not_py4js(record: logging.LogRecord) -> bool:
         return "py4j" not in record.pathname
@@ -71,7 +71,7 @@ def _without_py4js_log() -> Iterator[None]:
 
 
 class Stop(Event):
-    """Set by a signal, whose number it keeps. A Ctrl-C after that does not wait."""
+    """Set by the first signal, whose number it keeps. A later Ctrl-C interrupts at once."""
 
     number = 0
 
@@ -100,7 +100,7 @@ T = TypeVar("T")
 
 
 class Work(Thread, Generic[T]):
-    """A function that runs in a thread, and what came of it. The program does not wait for a thread that it leaves."""
+    """A function that runs in a daemon thread, with its result or error."""
 
     def __init__(self, function: Callable[[], T]) -> None:
         super().__init__(daemon=True)
@@ -112,11 +112,11 @@ class Work(Thread, Generic[T]):
         """Called by the thread."""
         try:
             self.result = self._function()
-        except BaseException as error:  # noqa: BLE001 — for whoever waits
+        except BaseException as error:  # noqa: BLE001 — for the waiting thread
             self.error = error
 
     def wait(self, until: Callable[[], object]) -> None:
-        """Start, and wait for the end or a condition."""
+        """Start the thread; wait until it ends or the condition holds."""
         self.start()
         while self.is_alive() and not until():
             self.join(PATIENCE)

@@ -1,7 +1,7 @@
 """The subscriptions of a command: from a file, from an index, from `-e`, or from several of these.
 
-Invalid subscriptions are reported all at once, each with its file, line and reason. Then the command leaves with status
-2, or with `--skip-invalid` goes on without them.
+Invalid subscriptions are reported together, each with its file, line and reason. Then the command exits with status 2,
+or, with `--skip-invalid`, continues without them.
 """
 
 import shlex
@@ -22,7 +22,7 @@ _ONLY_IN_XPATHS = "[]@*()='\""
 
 
 class ChosenSubscriptions(NamedTuple):
-    """The subscriptions, and the matcher of the index that they come from."""
+    """The subscriptions and, if they come from an index, its matcher."""
 
     subscriptions: "Subscriptions"
     matcher: "Matcher | None" = None
@@ -36,7 +36,7 @@ def chosen_subscriptions(
     skip_invalid: bool,
     entities: Entities = Entities.refuse,
 ) -> ChosenSubscriptions:
-    """The subscriptions of a file or index, and after them the expressions."""
+    """The subscriptions of a file or index, followed by the expressions."""
     from pathcast.matching import Subscriptions
 
     invalid: list[tuple[str, PatternError | LimitError]] = []
@@ -57,7 +57,7 @@ def chosen_subscriptions(
     return chosen
 
 
-# From files and folders.
+# Files and folders.
 
 
 def _read(source: str, namespaces: Sequence[str]) -> "tuple[ChosenSubscriptions, list[PatternError | LimitError]]":
@@ -65,7 +65,7 @@ def _read(source: str, namespaces: Sequence[str]) -> "tuple[ChosenSubscriptions,
     from pathcast.matching import Subscriptions
 
     file = Path(source)
-    if not file.exists():  # a pipe will do
+    if not file.exists():  # a pipe is fine
         refuse(f"{source}: no such file{_advice(source)}")
     prefixes = namespaces_of(namespaces)
     try:
@@ -74,24 +74,24 @@ def _read(source: str, namespaces: Sequence[str]) -> "tuple[ChosenSubscriptions,
         reason = str(error)
         refuse(reason if str(file) in reason else f"{file}: {reason}")
     if errors and (getattr(errors[0], "expression", None) or "").lstrip().startswith("<"):
-        refuse(f"{source}: this is XML; order: SUBSCRIPTIONS DOCUMENT…")
+        refuse(f"{source}: this is an XML file, not subscriptions; order: SUBSCRIPTIONS DOCUMENT…")
     return ChosenSubscriptions(subscriptions), errors
 
 
 def _advice(source: str) -> str:
-    """What to do about a file that does not exist."""
+    """A hint for a file that does not exist."""
     if source == "-":
         return "; for subscriptions on stdin use /dev/stdin"
     first = Path(*Path(source).parts[:2])
     rooted = source.startswith("/") and not first.exists()
     if rooted or source.startswith("//") or any(character in source for character in _ONLY_IN_XPATHS):
         quoted = shlex.quote(source) if "'" in source else f"'{source}'"
-        return f"; looks like an XPath; use -e {quoted}"
+        return f"; this looks like an XPath; use -e {quoted}"
     return ""
 
 
 def _open_folder(folder: Path, namespaces: Sequence[str], entities: Entities) -> ChosenSubscriptions:
-    """The matcher of an index; of a folder with versions, as pipelines have it, the newest."""
+    """The matcher of an index; in a versioned folder of a pipeline, of the newest version."""
     from pathcast.errors import PathcastError
     from pathcast.matching import open_index
     from pathcast.spark.publishing import is_versioned, latest, version_folder
@@ -101,7 +101,7 @@ def _open_folder(folder: Path, namespaces: Sequence[str], entities: Entities) ->
         refuse(f"--namespaces: the index {folder} has its own namespaces; omit the option")
     versioned = is_versioned(folder)
     if not versioned and not (folder / MANIFEST).exists():
-        refuse(f"{folder}: no index in this folder; give a file of subscriptions, or the folder of an index")
+        refuse(f"{folder}: no index in this folder; give a file of subscriptions or the folder of an index")
     try:
         place = version_folder(folder, latest(folder)) if versioned else folder
         matcher = open_index(place, entities=entities.value)
@@ -110,13 +110,13 @@ def _open_folder(folder: Path, namespaces: Sequence[str], entities: Entities) ->
     return ChosenSubscriptions(matcher.subscriptions, matcher)
 
 
-# The invalid ones.
+# Invalid subscriptions.
 
 
 def _report(
     invalid: "Sequence[tuple[str, PatternError | LimitError]]", valid: int, *, skip_invalid: bool, has_index: bool
 ) -> None:
-    """Print what is wrong with each; leave unless they are to be skipped and others remain."""
+    """Print the reason for each; exit unless `skip_invalid` is set and valid ones remain."""
     kind = "note" if skip_invalid else "error"
     for line in _lines(invalid[:REPORTED], has_index=has_index):
         typer.echo(f"{kind}: {line}", err=True)
@@ -127,11 +127,11 @@ def _report(
     if not valid and len(invalid) == 1:
         raise typer.Exit(2)
     if not valid:
-        refuse(f"{heading}; none is left")
+        refuse(f"{heading}; no valid ones remain")
     if not skip_invalid:
         them = "it" if len(invalid) == 1 else "them"
-        refuse(f"{heading}; fix {them}, or leave {them} out with --skip-invalid")
-    typer.echo(f"note: {heading} and left out", err=True)
+        refuse(f"{heading}; fix {them}, or skip {them} with --skip-invalid")
+    typer.echo(f"note: {heading} and skipped", err=True)
 
 
 def _are(count: int) -> str:
@@ -139,7 +139,7 @@ def _are(count: int) -> str:
 
 
 def _lines(invalid: "Iterable[tuple[str, PatternError | LimitError]]", *, has_index: bool) -> Iterable[str]:
-    """An error each; what is supported in its place is said once."""
+    """One error per subscription; a list of supported syntax appears only once."""
     from pathcast.errors import PatternError
 
     said = set()

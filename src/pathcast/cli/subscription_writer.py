@@ -1,7 +1,7 @@
-"""Files of subscriptions, written: what `Subscriptions.read` reads, chosen by the name's ending.
+"""Write files of subscriptions, in the formats that `Subscriptions.read` reads; the file's suffix chooses the format.
 
-A file is written under another name beside its place and moved there when it is complete. Compressed files hold no
-time and no name, so that the same subscriptions are the same bytes.
+A file is written under a temporary name in the same folder and renamed when it is complete. Compressed files contain
+neither time nor name, so that the same subscriptions give the same bytes.
 """
 
 import csv
@@ -20,16 +20,16 @@ Writer = Callable[[Sequence[str], Sequence[str] | None], None]
 
 
 class UnknownFormatError(Exception):
-    """The name of a file says nothing about its format, or the format cannot hold what is wanted."""
+    """The suffix of a file is unknown, or the format has no place for subscribers."""
 
 
 def writer_for(path: Path, *, with_subscribers: bool) -> Writer:
-    """What writes expressions and their subscribers into that file."""
+    """A function that writes expressions and their subscribers to the file."""
     ending = next((ending for ending in ENDINGS if path.name.lower().endswith(ending)), None)
     if ending is None:
-        raise UnknownFormatError(f"{path.name}: a file of subscriptions ends in {', '.join(ENDINGS)}")
+        raise UnknownFormatError(f"{path.name}: unknown suffix; use one of {', '.join(ENDINGS)}")
     if ending.startswith(".txt") and with_subscribers:
-        raise UnknownFormatError(f"{path.name}: a text file holds no subscribers; use .csv or .parquet")
+        raise UnknownFormatError(f"{path.name}: a text file cannot hold subscribers; use .csv or .parquet")
     write = _write_parquet if ending == ".parquet" else _write_csv if ending.startswith(".csv") else _write_text
 
     def write_complete(expressions: Sequence[str], subscribers: Sequence[str] | None) -> None:

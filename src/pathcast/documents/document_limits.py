@@ -16,13 +16,10 @@ class Limits:
 
     depth: of nested elements. size: bytes, of the document and of its UTF-8 form. attributes: per element. names:
     different names of elements and attributes, and different prefixes of namespaces; schemas have hundreds of them, the
-    largest in use (financial reports in XBRL) some 20,000. name_length: characters per name, and per namespace, which may always have 16,384.
-    amplification: bytes of text that `entities="expand"` may produce per byte of the document. work: look-ups in the
-    subscriptions' paths that matching a document may take when it has too many label paths to cache.
-
-    >>> pathcast.documents.read("<a><b/></a>", limits=pathcast.Limits(depth=1))
-    Traceback (most recent call last):
-    pathcast.errors.LimitError: line 1, column 4: elements are nested deeper than 1; at most 1 allowed ...
+    largest in use (financial reports in XBRL) some 20,000. name_length: characters per name, and per namespace, which
+    may always have 16,384. amplification: bytes of text that `entities="expand"` may produce per byte of the document.
+    work: look-ups in the subscriptions' paths that matching a document may take when it has too many label paths to
+    cache.
     """
 
     depth: int = key(NUMBER, "Depth of nested elements.", 1_000)

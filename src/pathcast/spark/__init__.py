@@ -7,7 +7,7 @@
     deliver(matched).write.parquet("deliveries")
     dead_letters(matched).write.parquet("unreadable")
 
-These names load on first use, so that looking for Java (`java_installation.py`) works where Spark is not installed.
+These names load on first use, so that `java_installation.py` works without Spark.
 """
 
 from importlib import import_module

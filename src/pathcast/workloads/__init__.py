@@ -1,6 +1,6 @@
-"""Workloads: documents and subscriptions from our schemas or any DTD.
+"""Workloads: documents and subscriptions generated from our schemas or any DTD.
 
-See README.md beside this file.
+See README.md in this folder.
 """
 
 import os
@@ -55,19 +55,19 @@ def protein_schema() -> Schema:
 
 @cache
 def astronomy_schema() -> Schema:
-    """The schema of our astronomy DTD: fixed parts and a little text that nests."""
+    """The schema of our astronomy DTD: fixed parts, and some nested text."""
     return read_dtd(_dtd("astronomy"))
 
 
 @cache
 def auction_schema() -> Schema:
-    """The schema of our auction DTD: of the shape of XMark's, a notice a document."""
+    """The schema of our auction DTD: shaped like XMark's, one notice per document."""
     return read_dtd(_dtd("auction"))
 
 
 @cache
 def treebank_schema() -> Schema:
-    """The schema of our treebank DTD: parse trees, deep and recursive, of few names and no attributes."""
+    """The schema of our treebank DTD: parse trees, deep and recursive, with few names and no attributes."""
     return read_dtd(_dtd("treebank"))
 
 
@@ -78,5 +78,5 @@ def bibliography_schema() -> Schema:
 
 
 def schema_from_dtd(path: str | os.PathLike[str], *, root: str | None = None) -> Schema:
-    """The schema of a DTD file. The root is the element that no other holds, unless it is given."""
+    """The schema of a DTD file. The root is `root`, or the element that no other element contains."""
     return read_dtd(Path(path), root=root)

@@ -1,18 +1,19 @@
-"""Documents from a schema, as the field's generator makes them.
+"""Generate documents from a schema, in the way that is usual in the literature.
 
 A document grows from the root by expanding content models at random: `?` in half of the cases, `*` and `+` up to
-`max_repeats` times, one alternative of a choice. An element that lies `max_levels` or more below the root gets only its
-required children, each once and by the lowest alternative (`Schema.shallowest`), so that a document may be a little
-deeper and always ends. The same holds once a document has `max_elements`. Text comes first in mixed content; the
-values are those of value_pools.py.
+`max_repeats` times, one alternative of a choice. An element `max_levels` or more below the root gets only its required
+children, each once and by the shallowest alternative (`Schema.shallowest`), so that a document may be a little deeper
+but always ends. The same holds beyond `max_elements`. Text comes first in mixed content; values are those of
+value_pools.py.
 
-Every document is valid: attributes keep to their type, identifiers are unique, references point at identifiers that
-exist. Document `n` depends on schema, settings, seed and `n` alone, so that parts of a collection can be made apart.
+Every document is valid: attributes have values of their type, identifiers are unique, references point at identifiers
+that exist. Document `n` depends on schema, settings, seed and `n` alone, so that parts of a collection can be generated
+separately.
 
-How it is fast: each element is compiled to tables once. An attribute costs one random number, which decides its
-presence and its value together: with m values and probability p, the draw is an integer below m / p, present below m.
+Speed: each element is compiled to tables once. An attribute costs one random number, which decides its presence and its
+value together: with m values and probability p, the draw is an integer below m / p, present below m.
 
-Not done: attributes of type ENTITY (they are left out; a required one is refused), a DOCTYPE.
+Not done: attributes of type ENTITY (they are omitted; a required one raises an error), a DOCTYPE.
 """
 
 from collections.abc import Callable, Iterator
@@ -28,7 +29,7 @@ DECLARATION = '<?xml version="1.0" encoding="UTF-8"?>'
 
 
 class Plan:
-    """How one element is written. Children are plans; a lone str in their place is text."""
+    """How to write one element. Children are plans; a single str in their place is text."""
 
     __slots__ = ("attributes", "end", "expand", "identifier", "lowest", "name", "references", "start", "texts")
 
@@ -47,7 +48,7 @@ class Plan:
 
 
 class EndTag(str):
-    """An end tag that waits on the stack."""
+    """An end tag on the stack."""
 
     __slots__ = ()
 
@@ -88,7 +89,7 @@ class DocumentGenerator:
     def __init__(self, schema: Schema, values: Values, options: DocumentOptions, *, seed: int) -> None:
         if schema.height(schema.root) is None:
             raise DocumentError(
-                f"no finite document has the root '{schema.root}': its content requires itself without end"
+                f"the root '{schema.root}' has no finite document: its content requires itself recursively"
             )
         self.schema = schema
         self.values = values
@@ -112,10 +113,10 @@ class DocumentGenerator:
             parts = self._write(force_identifiers)
             if parts is not None:
                 return "".join(parts).encode()
-        raise DocumentError("a required IDREF attribute has no identifier to refer to: no element in reach has an ID")
+        raise DocumentError("a required IDREF attribute has no ID to refer to: no reachable element has an ID")
 
     def _write(self, force_identifiers: bool) -> list[str] | None:
-        """The pieces of one document; None when a required reference found no identifier to point at."""
+        """The pieces of one document; None if a required reference has no identifier to refer to."""
         random = self._random.random
         out = [DECLARATION]
         append = out.append
@@ -165,14 +166,14 @@ class DocumentGenerator:
             return children
         if elements > 10 * self.max_elements:
             raise LimitError(
-                f"a document has more than {elements - 1:,} elements because the schema requires them; "
-                f"raise max_elements (now {self.max_elements:,}) if that is meant"
+                f"the schema requires more than {elements - 1:,} elements in a document; "
+                f"increase max_elements (now {self.max_elements:,}) to allow them"
             )
         children += plan.lowest
         return children
 
     def _refer(self, out: list[str], references: list[tuple[int, str, bool]], identifiers: int) -> list[str] | None:
-        """Let each reference point at one of the identifiers; leave optional ones out when there are none."""
+        """Let each reference refer to one of the identifiers; omit optional references if there are none."""
         for at, name, required in references:
             if identifiers:
                 out[at] = f' {name}="i{1 + int(self._random.random() * identifiers)}"'
@@ -213,7 +214,7 @@ class DocumentGenerator:
             plan.attributes.append((forms, len(forms), len(forms) / probability))
 
     def _mixed(self, element: Element) -> Expand | None:
-        """Text, then up to `max_repeats` elements; readable text also goes on after each of them."""
+        """Text, then up to `max_repeats` elements; readable text also continues after each of them."""
         alternatives = [self._plans[name] for name in self.schema.children[element.name] if name in self._plans]
         if not alternatives or element.content is None or not element.content.repeats:
             return None
@@ -235,7 +236,7 @@ class DocumentGenerator:
         return expand_with_text
 
     def _expander(self, particle: Particle) -> Expand | None:
-        """A function that appends one random expansion of the particle; None when it can only be empty."""
+        """A function that appends one random expansion of the particle; None if it is always empty."""
         if not self._can_appear(particle):
             return None
         low = 0 if particle.optional else 1
@@ -287,7 +288,7 @@ class DocumentGenerator:
         return expand
 
     def _can_appear(self, particle: Particle) -> bool:
-        """Is there a finite expansion of one occurrence of the particle?"""
+        """Whether one occurrence of the particle has a finite expansion."""
         if particle.kind == "element":
             return particle.name in self._plans
         possible = (part.optional or self._can_appear(part) for part in particle.parts)
@@ -295,12 +296,12 @@ class DocumentGenerator:
 
 
 def _check_prefixes(elements: list[Element]) -> None:
-    """Refuse a schema whose documents would use a namespace prefix that they never declare."""
+    """Reject a schema whose documents would use an undeclared namespace prefix."""
     attributes = {attribute.name for element in elements for attribute in element.attributes}
     for name in [*(element.name for element in elements), *sorted(attributes)]:
         prefix, colon, _ = name.partition(":")
         if colon and prefix not in ("xml", "xmlns") and f"xmlns:{prefix}" not in attributes:
-            raise DocumentError(f"the schema uses the prefix of '{name}' but has no attribute 'xmlns:{prefix}' for it")
+            raise DocumentError(f"the schema uses the prefix of '{name}' but declares no attribute 'xmlns:{prefix}'")
 
 
 def _escape(value: str) -> str:

@@ -1,13 +1,13 @@
 """A sample of documents, and the share of it that a generated path matches.
 
-Serves to steer the match rate of a workload, not to deliver: it knows only the paths that schema_walks.py draws, and
-names as they are written. The elements of all documents lie in one set of arrays in document order, `end` being the
+Used to control the match rate of a workload, not to deliver: it supports only the paths that schema_walks.py draws, and
+names as they are written. The elements of all documents are in one set of arrays in document order, `end` being the
 index after the last descendant; a path is evaluated set by set over sorted index arrays.
 
-Why it is right: a step keeps those candidates (elements of its name) whose parent is in the set (`/`), or that lie in
+Why it is right: a step keeps the candidates (elements of its name) whose parent is in the set (`/`), or that lie in
 the interval of a member (`//`: the largest `end` among the members before a candidate exceeds it). A nested path is
-evaluated from its last step upward, which yields the elements that it holds for.
-Cost: a few array operations over the elements of a name, per step; prefixes without conditions are remembered.
+evaluated from its last step upward, which yields the elements that have it.
+Cost: a few array operations over the elements of a name, per step; results for prefixes without conditions are cached.
 """
 
 from collections.abc import Iterable
@@ -26,14 +26,14 @@ REMEMBERED = 20_000
 
 
 class Sample:
-    """Documents ready to be asked `share(path)`."""
+    """Documents prepared for `share(path)`."""
 
     def __init__(self, documents: Iterable[bytes]) -> None:
         reader = _Reader()
         for document in documents:
             reader.read(document)
         if not reader.documents:
-            raise ValueError("a match rate needs at least one document to measure it on")
+            raise ValueError("a match rate needs at least one document to measure")
         self.documents = reader.documents
         count = len(reader.parents)
         self._parent = np.array(reader.parents, dtype=np.int64)
@@ -115,7 +115,7 @@ class Sample:
         return kept
 
     def _holding(self, steps: list[str]) -> Indices:
-        """The elements for which a relative path finds something, perhaps with repetitions and the document node."""
+        """The elements with a match of a relative path, possibly with repetitions and the document node."""
         below = self._candidates(steps[-1].lstrip("/"))
         for at in range(len(steps) - 1, 0, -1):
             candidates = self._candidates(steps[at - 1].lstrip("/"))

@@ -1,4 +1,4 @@
-"""Options of generated subscriptions and documents; values out of range raise `ValueError` when options are made."""
+"""Options of generated subscriptions and documents; values out of range raise `ValueError` on creation."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,17 +11,17 @@ TARGETS = ("attribute", "text")
 
 @dataclass(frozen=True, kw_only=True)
 class SubscriptionOptions:
-    """What generated subscriptions look like.
+    """Options of generated subscriptions.
 
-    max_depth: levels that a walk goes down; with `min_depth` each walk draws its depth from between the two.
-    wildcard, descendant: probabilities of `*` for a step and of starting a `//`.
+    max_depth: levels of a walk; with `min_depth`, each walk draws its depth from between the two.
+    wildcard, descendant: probabilities of `*` for a step and of a `//` before it.
     skew: Zipf's exponent for the choice of a child; 0 is uniform.
-    predicates: value predicates per subscription, at random steps (fewer where a path has fewer attributes and texts);
+    predicates: value predicates per subscription, at random steps (fewer if a path has fewer attributes and texts);
         or predicate_probability, for each attribute and text of each step. predicate_steps: at any step, or only at
         those with a name (not at `*`).
-    nested: nested paths per subscription (fewer where a path has fewer other children); or nested_probability per step.
+    nested: nested paths per subscription (fewer if a path has fewer other children); or nested_probability per step.
     distinct: no two subscriptions have the same text.
-    match_rate: the wanted mean share of matched documents.
+    match_rate: the target mean share of matched documents.
     """
 
     max_depth: int = 6
@@ -54,17 +54,17 @@ class SubscriptionOptions:
         if self.predicate_steps not in ("any", "named"):
             raise ValueError(f"predicate_steps must be among 'any', 'named', got {self.predicate_steps!r}")
         if (self.predicates and self.predicate_probability) or (self.nested and self.nested_probability):
-            raise ValueError("give a number of predicates or nested paths, or a probability, not both")
+            raise ValueError("give either a number or a probability of predicates (or nested paths), not both")
 
 
 @dataclass(frozen=True, kw_only=True)
 class DocumentOptions:
-    """What generated documents look like.
+    """Options of generated documents.
 
-    max_levels: how many levels below the root optional parts may reach.
-    max_repeats: how often `*` and `+` repeat at most.
+    max_levels: optional parts appear down to this level below the root.
+    max_repeats: the maximum number of repetitions of `*` and `+`.
     attribute_probability: of optional attributes; None draws one per attribute.
-    max_elements: beyond it a document is finished as shortly as its schema allows.
+    max_elements: beyond this size, a document ends as early as its schema allows.
     """
 
     max_levels: int = 6
@@ -81,9 +81,9 @@ class DocumentOptions:
 
 def _check_probability(name: str, probability: float | None) -> None:
     if probability is not None and not 0 <= probability <= 1:
-        raise ValueError(f"{name} must lie in 0..1, got {probability}")
+        raise ValueError(f"{name} must be between 0 and 1, got {probability}")
 
 
 def _check_choices(name: str, given: Sequence[str], possible: Sequence[str]) -> None:
     if not given or any(each not in possible for each in given):
-        raise ValueError(f"{name} must be among {', '.join(map(repr, possible))}, got {list(given)!r}")
+        raise ValueError(f"{name} must be one or more of {', '.join(map(repr, possible))}, got {list(given)!r}")

@@ -1,15 +1,15 @@
-"""Match rate: subscriptions of which each matches a wanted share of the documents on average.
+"""Match rate: subscriptions that match a target share of the documents on average.
 
-Candidates are drawn as always and their share is measured on a sample of documents (document_sample.py). Each is kept
-or dropped so that the mean of the kept ones follows the target: one above the target is kept only while the mean is at
-or below it, one at or below the target only while the mean is at or above it, and neither when the rest could no longer
-make up for it. So the result is a mix of matching and non-matching candidates, each of them an ordinary walk, and every
-stretch of it has about the target rate. When nothing was kept for long, the direction no longer matters, only that the
-target stays in reach.
+Candidates are drawn as usual and their share is measured on a sample of documents (document_sample.py). Each is kept or
+dropped so that the mean of the kept ones follows the target: a candidate above the target is kept only while the mean
+is at or below it, one at or below the target only while the mean is at or above it, and neither if the remaining
+candidates could no longer balance it. So the result is a mix of matching and non-matching candidates, each an ordinary
+walk, and every part of it has about the target rate. If nothing was kept for long, the direction no longer matters,
+only that the target can still be reached.
 
-The sum of all shares misses its target by at most a tenth, or by the share of one document. When no candidate fits any
-more, a `LimitError` says how far it came. The rate holds for the sample; on other documents of the same kind it
-is close, but a rate below one document of the sample cannot be measured finely (take a larger sample).
+The sum of all shares misses its target by at most a tenth, or by the share of one document. If no candidate fits any
+more, a `LimitError` reports the rate that was reached. The rate holds for the sample; on other documents of the same
+kind it is close, but a rate below one document of the sample cannot be measured precisely (use a larger sample).
 """
 
 from collections.abc import Callable, Iterable
@@ -65,7 +65,7 @@ def draw_at_rate(
 
 
 class Budget:
-    """The sum of shares that may be spent, target × count, and what was spent of it."""
+    """The sum of shares that may be spent, target × count, and the sum spent so far."""
 
     def __init__(self, target: float, count: int, smallest: float) -> None:
         self.target = target
@@ -77,7 +77,7 @@ class Budget:
         self._tolerance = max(0.1 * target * count, smallest)
 
     def spend(self, share: float, *, patient: bool) -> bool:
-        """Keep a candidate with that share?"""
+        """Whether to keep a candidate with this share."""
         self.highest, self.lowest = max(self.highest, share), min(self.lowest, share)
         behind = self.target * self.kept - self.spent
         if patient and (behind < 0 if share > self.target else behind > 0):
@@ -91,7 +91,7 @@ class Budget:
         return True
 
     def failure(self, what: str) -> LimitError:
-        """How far it came."""
+        """The error, with the rate that was reached."""
         mean = self.spent / max(1, self.kept)
         return LimitError(
             f"a match rate of {self.target:.4%} cannot be reached: {self.kept:,} of {self.count:,} {what} were found, "

@@ -1,8 +1,8 @@
-"""Plain paths in bulk: the walk of schema_walks.py without conditions, straight to text.
+"""Plain paths in bulk: the walk of schema_walks.py without conditions, directly as text.
 
 Draws the same random numbers in the same order as `Walker.path`, so that both give the same paths for a seed, at
-about half the cost: no lists of steps and levels, an element is one list of what the loop needs. Distinct workloads
-draw many times as many paths as they keep, so this is where their time goes.
+about half the cost: there are no lists of steps and levels, and an element is one list of what the loop needs. Distinct
+workloads draw many more paths than they keep, so most of their time is spent here.
 """
 
 from bisect import bisect
@@ -13,7 +13,7 @@ from pathcast.workloads.schema_walks import Node, Walker, nodes_below, shallow_s
 
 
 def plain_paths(walker: Walker) -> Iterator[str]:
-    """What `walker.path` would give as text, without end."""
+    """The paths that `walker.path` would give, as text, without end."""
     random, wildcard, descendant = walker.random, walker.wildcard, walker.descendant
     shortest, span = walker.min_depth, walker.max_depth - walker.min_depth + 1
     root = _compiled(walker.root)
@@ -52,7 +52,7 @@ def plain_paths(walker: Walker) -> Iterator[str]:
 
 
 def _compiled(root: Node) -> list[Any]:
-    """An element as its text after `/` and `//`, its children, their number, the bounds of their probabilities."""
+    """An element as its text after `/` and `//`, its children, their number, cumulative probabilities."""
     entries: dict[Node, list[Any]] = {
         node: ["/" + node.name, "//" + node.name, [], len(node.children), node.bounds] for node in nodes_below(root)
     }

@@ -1,10 +1,10 @@
-"""Walks: random paths through a schema's children graph, as the field's query generator makes them.
+"""Walks: random paths through a schema's children graph, as the query generators in the literature draw them.
 
 A walk starts at the root and draws a child at each level, by Zipf's law over the declared children (p ∝ 1 / rank^skew),
 until the maximum depth or an element without children. Outside a `//` each level starts one with probability
 `descendant`, which leaves a uniformly drawn number of levels unprinted. A printed step is `*` with probability
-`wildcard`, while the walk goes on from the concrete element. `//*` is printed as `/*//`, which means the same; a `//`
-after the last step is dropped. The last step keeps its name, as in the field's published queries, where no path ends in
+`wildcard`, while the walk continues from the concrete element. `//*` is printed as `/*//`, which means the same; a `//`
+after the last step is dropped. The last step keeps its name, as in the published queries, where no path ends in
 `*`.
 
 Conditions on steps: comparisons of attributes and text with values from the domains of the documents, and nested paths,
@@ -59,7 +59,7 @@ class Path(NamedTuple):
 
 
 class Node:
-    """An element in the graph that is walked."""
+    """An element in the graph of the walk."""
 
     __slots__ = ("bounds", "children", "name", "targets")
 
@@ -67,7 +67,7 @@ class Node:
         self.name = name
         self.children: list[Node] = []
         self.bounds: list[float] = []  # running sums of the children's probabilities; empty when they are equal
-        self.targets: list[tuple[str, Domain]] = []  # what a comparison may look at
+        self.targets: list[tuple[str, Domain]] = []  # values that a comparison may test
 
 
 class Walker:
@@ -95,7 +95,7 @@ class Walker:
 
     @property
     def conditional(self) -> bool:
-        """Do paths get conditions?"""
+        """Whether paths get conditions."""
         return bool(self.predicates or self.predicate_probability or self.nested or self.nested_probability)
 
     def path(self) -> Path:
@@ -181,7 +181,7 @@ class Walker:
             conditions.setdefault(at, []).append(steps)
 
     def _draw(self, parent: Node, others: list[Node]) -> Node:
-        """One of `others`, children of `parent`, by the parent's law."""
+        """One of `others`, children of `parent`, by the parent's distribution."""
         if not parent.bounds:
             return others[int(self.random() * len(others))]
         weights = dict(zip(parent.children, _weights(parent.bounds), strict=True))
@@ -217,15 +217,15 @@ class Walker:
 
 
 def shallow_schema(walker: Walker) -> LimitError:
-    """All walks end too early."""
+    """The error if all walks end too early."""
     return LimitError(
         f"{walker.attempts:,} walks in a row ended above level {walker.required_depth}: "
-        "the schema is too shallow for min_depth"
+        "the schema is too shallow for min_depth; lower it"
     )
 
 
 def _graph(schema: Schema, skew: float) -> dict[str, Node]:
-    """The walkable part of a schema: elements that a finite document can hold."""
+    """The walkable part of a schema: elements that a finite document can contain."""
     nodes = {name: Node(name) for name in schema.elements if schema.height(name) is not None}
     if schema.root not in nodes:
         nodes[schema.root] = Node(schema.root)
@@ -238,7 +238,7 @@ def _graph(schema: Schema, skew: float) -> dict[str, Node]:
 
 
 def nodes_below(root: Node) -> list[Node]:
-    """The element and all that can stand below it."""
+    """The element and all its possible descendants."""
     seen = {root: None}
     stack = [root]
     while stack:

@@ -1,6 +1,6 @@
-"""Subscriptions from a schema: many random paths, distinct or not, with a match rate if wanted.
+"""Subscriptions from a schema: many random paths, distinct or not, optionally with a match rate.
 
-Distinct: as text. Duplicates are drawn again; `PATIENCE` of them in a row end in a `LimitError` with the number found.
+Distinct: by text. Duplicates are drawn again; `PATIENCE` in a row raise a `LimitError` with the number found.
 Match rate: see match_rate.py.
 """
 
@@ -37,10 +37,10 @@ def generate_subscriptions(
 ) -> list[str]:
     """`count` XPath subscriptions.
 
-    documents: those on which a match rate is measured, by default 200 generated ones.
+    documents: the documents to measure the match rate, by default 200 generated ones.
     largest, text: values come from the domains of documents with the same schema, seed, `largest` and `text`, or from
         `values`.
-    progress: called now and then with how many are done.
+    progress: called periodically with the number done.
 
     >>> from pathcast.workloads import SubscriptionOptions, generate_subscriptions, news_schema
     >>> len(generate_subscriptions(news_schema(), 10, SubscriptionOptions(predicates=1, distinct=True)))
@@ -62,7 +62,7 @@ def generate_subscriptions(
 def assign_subscribers(count: int, *, readers: int = 100, seed: int = 0) -> list[str]:
     """A subscriber for each of `count` subscriptions, drawn from `readers` names such as `reader-017`."""
     if readers < 1:
-        raise ValueError(f"readers must be at least 1, not {readers}")
+        raise ValueError(f"readers must be at least 1, got {readers}")
     width = max(3, len(str(readers)))
     random = Random(f"pathcast/subscribers/{seed}").random
     return [f"reader-{1 + int(random() * readers):0{width}}" for _ in range(count)]
@@ -80,8 +80,8 @@ def _draw(walker: Walker, count: int, distinct: bool, progress: Progress | None)
                 repeated += 1
                 if repeated > PATIENCE:
                     raise LimitError(
-                        f"found {len(found):,} distinct subscriptions of {count:,}, then {PATIENCE:,} repetitions; "
-                        "ask for fewer, go deeper (max_depth), or use more wildcards, descendants or predicates"
+                        f"found only {len(found):,} of {count:,} distinct subscriptions, then {PATIENCE:,} repeats; "
+                        "request fewer, increase max_depth, or use more wildcards, descendants or predicates"
                     )
                 continue
             known.add(expression)

@@ -1,7 +1,7 @@
-"""Values: what the attributes and texts of generated documents may hold, so that predicates on them can match.
+"""Values of attributes and texts in generated documents, shared with predicates so that these can match.
 
-As the field's generators do it, a value is an integer drawn uniformly from 1..max, with max drawn once per attribute
-and per element from 1..largest. Enumerated and fixed attributes keep the values that the schema gives them, identifiers
+As in the generators of the literature, a value is an integer drawn uniformly from 1..max, with max drawn once per
+attribute and per element from 1..largest. Enumerated and fixed attributes keep the values of the schema, identifiers
 are names (`i7`). With `text="words"` texts and free attributes are readable instead (word_lists.py).
 
 Every draw depends on the seed and on the names alone, not on the order of declarations: documents and subscriptions
@@ -17,13 +17,13 @@ from pathcast.documents.schema import Attribute, Schema
 TextStyle = Literal["integers", "words"]
 
 
-# The most values that a domain may have: each of them is laid out.
+# The most values of a domain: each of them is stored.
 LARGEST = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Domain:
-    """The values that one attribute or text takes, each equally likely. Numeric ones have an order."""
+    """The values of one attribute or text, each equally likely. Numeric ones have an order."""
 
     values: tuple[str, ...]
     numeric: bool
@@ -40,16 +40,16 @@ class Values:
 
     def __init__(self, schema: Schema, *, seed: int = 0, largest: int = 20, text: TextStyle = "integers") -> None:
         if not 1 <= largest <= LARGEST:
-            raise ValueError(f"largest must be from 1 to {LARGEST:,}, not {largest}")
+            raise ValueError(f"largest must be from 1 to {LARGEST:,}, got {largest}")
         if text not in ("integers", "words"):
-            raise ValueError(f"text must be 'integers' or 'words', not {text!r}")
+            raise ValueError(f"text must be 'integers' or 'words', got {text!r}")
         self.schema = schema
         self.seed = seed
         self.largest = largest
         self.text = text
 
     def of_attribute(self, element: str, attribute: Attribute) -> Domain:
-        """What an attribute of an element holds."""
+        """The values of an attribute of an element."""
         if attribute.use == "fixed":
             return _given((attribute.value or "",))
         if attribute.choices:
@@ -66,7 +66,7 @@ class Values:
         return _integers(highest)
 
     def of_text(self, element: str) -> Domain:
-        """What one text node in an element holds."""
+        """The values of a text node in an element."""
         if self.text == "words":
             from pathcast.workloads.word_lists import phrases
 
@@ -74,7 +74,7 @@ class Values:
         return _integers(self._highest(element, "text()"))
 
     def of_tail(self, element: str) -> Domain:
-        """How readable text goes on after an element inside it; empty where it doesn't."""
+        """Readable text after a child element; empty if there is none."""
         if self.text != "words":
             return Domain((), False)
         from pathcast.workloads.word_lists import tails
@@ -82,7 +82,7 @@ class Values:
         return _given(tails(element, self.seed))
 
     def of_search(self, element: str) -> Domain | None:
-        """Terms to look for in readable text; None where texts are numbers to compare."""
+        """Search terms for readable text; None if texts are numbers to compare."""
         if self.text != "words":
             return None
         from pathcast.workloads.word_lists import search_terms
@@ -90,7 +90,7 @@ class Values:
         return Domain(search_terms(element), False)
 
     def presence(self, element: str, attribute: Attribute) -> float:
-        """How likely an optional attribute is to be present, when that is drawn per attribute."""
+        """The probability of an optional attribute, if it is drawn per attribute."""
         return draw(self.seed, "presence", element, attribute.name)
 
     def _highest(self, element: str, what: str) -> int:

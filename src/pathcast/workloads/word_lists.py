@@ -1,6 +1,6 @@
 """Words: readable texts for generated documents, so that a demonstration looks like news.
 
-Each element and each free attribute gets a small stock of phrases, drawn once per seed from templates by its name
+Each element and each free attribute has a small set of phrases, drawn once per seed from templates by its name
 (`city` gets cities, `headline` gets headlines); names without a template get plain sentences. A word in braces in a
 template stands for one of the words of that kind. Topics occur in sentences of every kind: predicates on text look for
 them.
@@ -52,7 +52,7 @@ WORDS = {
     }.items()
 }
 
-# Names of people and things that stand alone: readers look for them as they are.
+# Names of people and things that stand alone: readers search for them as they are.
 NAMES = {
     "given-name": "given",
     "family-name": "family",
@@ -84,7 +84,7 @@ SENTENCE = (
 TAIL = ("and {office} spoke of {topic}.", "before the {how} {topic} debate.", "said that {topic} comes first.")
 DATE = ("{day} {month} 2031",)
 
-# Texts that are no running text; no sentence goes on after an element inside them.
+# Texts that are not sentences; nothing follows a child element inside them.
 SHORT_TEXTS = {
     "person": ("{given} {family}",),
     "byline": ("By {given} {family}",),
@@ -126,7 +126,7 @@ ATTRIBUTES = {
 
 
 def phrases(element: str, seed: int) -> tuple[str, ...]:
-    """What a text in that element may be."""
+    """The possible texts of an element."""
     if element in NAMES:
         return WORDS[NAMES[element]]
     templates = SHORT_TEXTS.get(element) or LONG_TEXTS.get(element) or SENTENCE
@@ -134,19 +134,19 @@ def phrases(element: str, seed: int) -> tuple[str, ...]:
 
 
 def tails(element: str, seed: int) -> tuple[str, ...]:
-    """How a text goes on after an element inside it; nothing for names and numbers."""
+    """The possible texts after a child element; none for names and numbers."""
     if element in NAMES or element in SHORT_TEXTS:
         return ()
     return _stock(TAIL, STOCK, Random(f"pathcast/tails/{seed}/{element}"))
 
 
 def search_terms(element: str) -> tuple[str, ...]:
-    """What a reader may look for in that element."""
+    """Search terms for an element."""
     return WORDS[NAMES.get(element, "topic")]
 
 
 def attribute_values(element: str, attribute: Attribute, seed: int) -> tuple[str, ...] | None:
-    """What a free attribute may be; None where a number serves."""
+    """The values of a free attribute; None if it is a number."""
     name = attribute.name
     if name in ("lang", "zone"):
         return WORDS["language" if name == "lang" else "zone"]

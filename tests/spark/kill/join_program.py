@@ -1,7 +1,7 @@
 """The stream of joins that is killed: changes → deliveries and contents of new subscribers, by `write_once`.
 
-Started as a program of its own, with the folder of the scene as its argument. Goes on from its checkpoint, until there
-is a file `stop`; then it takes what has come so far and ends.
+Started as a separate program, with the folder of the scene as its argument. Continues from its checkpoint until a
+file `stop` appears; then it processes all existing input and ends.
 """
 
 import sys

@@ -1,6 +1,6 @@
 """A scene in which a stream of joins is killed: tables keep changing, subscribers come and go, processes keep dying.
 
-Changes are numbered; some are sent twice. In the end every subscriber that is there must have the rows that DuckDB
+Changes are numbered; some are sent twice. In the end every remaining subscriber must have the rows that DuckDB
 gives for the tables, from its contents and messages alone.
 """
 
@@ -21,7 +21,7 @@ from pathcast.spark import open_joins, publish_joins
 from .stage import Stage
 
 PER_FILE = 12
-# So many files more than the stream has taken up may wait: some three micro-batches.
+# At most this many files wait for the stream: some three micro-batches.
 AHEAD = 10
 VALUES = 4
 SCHEMA = {"R": "k int, a int, p string", "S": "k int, c int"}
@@ -36,7 +36,7 @@ class JoinScene(Stage):
     """Changes of two tables and versions of subscriptions, for `join_program.py`."""
 
     def __init__(self, folder: Path, seed: int, most: int | None = None) -> None:
-        """`most`: so many files of changes come."""
+        """`most`: the number of files of changes."""
         self.files = self.sequence = 0
         self.most = most
         self.rows: dict[str, list[dict[str, Any]]] = {"R": [], "S": []}
@@ -59,7 +59,7 @@ class JoinScene(Stage):
         sent: list[tuple[Any, ...]] = []
         while not self._end.wait(0.1):
             if self.files == self.most or self.files - self._taken("joined") > AHEAD:
-                continue  # a slow machine gets fewer changes, not a backlog that it can't work off in the end
+                continue  # a slow machine gets fewer changes, not a backlog that it cannot process in the end
             again = sent[-3:] if self.files % 3 == 0 else []
             sent = [self._change() for _ in range(PER_FILE)]
             letters = [*sent[:5], *again, *sent[5:]]
@@ -74,7 +74,7 @@ class JoinScene(Stage):
                 self.publish()
 
     def kill_workers(self) -> int:
-        """As for any stage. A stream that has nothing to do soon has no workers: then one more file comes."""
+        """As for any stage. A stream without work soon has no workers: then add one more file."""
         died = super().kill_workers()
         if not died and self.most is not None and self._taken("joined") >= self.most:
             self.most += 1
@@ -104,7 +104,7 @@ class JoinScene(Stage):
 
 
 def check(scene: JoinScene) -> None:
-    """Clients that read the sinks have the rows that DuckDB gives; nothing was told twice, nobody too much."""
+    """Clients that read the sinks have the rows that DuckDB gives; no message came twice, or to the wrong client."""
     standing = open_joins(scene.folder / "joins")
     subscriptions = standing.server().subscriptions
     clients = {id: Client(standing.schema, subscriptions[id]) for id in standing}
@@ -118,7 +118,7 @@ def check(scene: JoinScene) -> None:
                 assert clients[row["subscription"]].receive(decode(row["message"]))
         for row in sorted(delivered[batch], key=lambda row: (row["sequence"], row["number"])):
             name = row["edge"], row["join_value"], row["sequence"], row["number"]
-            assert name not in told, f"{name} was told twice"
+            assert name not in told, f"{name} was delivered twice"
             told.add(name)
             assert there is None or there.issuperset(row["subscriptions"])
             for id in set(row["subscriptions"]).intersection(clients):

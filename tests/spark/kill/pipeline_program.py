@@ -1,7 +1,7 @@
 """The pipeline that is killed: `pathcast run` of a file with joins whose subscribers come and go.
 
-Started as a program of its own, with the folder of the scene as its argument. Goes on from its checkpoint, until there
-is a file `stop`; then it takes what has come so far and ends.
+Started as a separate program, with the folder of the scene as its argument. Continues from its checkpoint until a
+file `stop` appears; then it processes all existing input and ends.
 """
 
 import os
@@ -15,7 +15,7 @@ from pathcast.cli.app import main
 
 
 def watch(folder: Path) -> None:
-    """Say when the stream of joins has begun, and stop it when that is asked for."""
+    """Signal when the stream of joins has begun, and stop it on request."""
     while not (folder / "checkpoint" / "joins" / "metadata").exists():
         time.sleep(0.05)
     (folder / "streaming").touch()

@@ -1,6 +1,6 @@
 """A scene in which a pipeline file with joins is killed: documents keep coming, subscribers come and go.
 
-Rows are only inserted, a stock and two reviews a document. In the end every subscriber that is there must have the rows
+Rows are only inserted, a stock and two reviews per document. In the end every remaining subscriber must have the rows
 that DuckDB gives for all documents, from its contents and deliveries alone.
 """
 
@@ -47,7 +47,7 @@ checkpoint = "checkpoint"
 trigger = "{trigger}"
 [spark]
 """
-# So many files more than the stream has taken up may wait.
+# At most this many files wait for the stream.
 AHEAD = 4
 PINS = "checkpoint/joins/pathcast/pins"
 

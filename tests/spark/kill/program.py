@@ -1,7 +1,7 @@
 """The streams that are killed: Parquet → match → a file sink, and XML files → match → `write_once` in `foreachBatch`.
 
-Started as a program of its own, with the folder of the scene as its argument. Goes on from its checkpoints, until there
-is a file `stop`; then it takes what has come so far and ends.
+Started as a separate program, with the folder of the scene as its argument. Continues from its checkpoints until a
+file `stop` appears; then it processes all existing input and ends.
 """
 
 import sys
@@ -19,7 +19,7 @@ SETTINGS = {
     "spark.master": "local[2,4]",
     "spark.sql.shuffle.partitions": "2",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "5",
-    # A stream that lives for seconds never pays back the second compiler, nor threads for the garbage.
+    # A stream that lives for seconds gains nothing from the second compiler or from threads for the collector.
     "spark.driver.extraJavaOptions": LOCAL_SETTINGS["spark.driver.extraJavaOptions"]
     + " -XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
 }

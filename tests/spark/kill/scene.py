@@ -1,8 +1,8 @@
 """A scene in which streams are killed: documents keep coming, subscriptions keep changing, processes keep dying.
 
-A document comes as a row of a Parquet file, for the stream `filed`, and as a file of its own, for `delivered`.
-Every version of the index has a subscription of its own that matches every document, number 1000 + version, of the
-subscriber `version-<version>`: a row in a sink says by itself which version it was matched with.
+A document comes as a row of a Parquet file, for the stream `filed`, and as a separate file, for `delivered`.
+Every version of the index has its own subscription that matches every document, number 1000 + version, of the
+subscriber `version-<version>`: a row in a sink shows which version it was matched with.
 """
 
 from pathlib import Path
@@ -17,13 +17,13 @@ from pathcast.spark.publishing.index_versions import publish
 from .stage import Stage
 
 PER_FILE = 8
-# So many files more than the stream has taken up may wait: some three micro-batches.
+# At most this many files wait for the stream: some three micro-batches.
 AHEAD = 30
 VERSION = 1000
 
 
 def document(number: int) -> bytes:
-    """Document `number`; every seventh can't be read."""
+    """Document `number`; every seventh cannot be read."""
     return b"<doc>" if number % 7 == 0 else b"<doc><n%d/><a/></doc>" % (number % 5)
 
 
@@ -51,7 +51,7 @@ class Scene(Stage):
     def _feed(self) -> None:
         while not self._end.wait(0.25):
             if self.documents - min(PER_FILE * self._taken("filed"), self._taken("delivered")) > PER_FILE * AHEAD:
-                continue  # a slow machine gets fewer documents, not a backlog that it can't work off in the end
+                continue  # a slow machine gets fewer documents, not a backlog that it cannot process in the end
             numbers = range(self.documents, self.documents + PER_FILE)
             table = pa.table({"id": pa.array(numbers, pa.int64()), "xml": [document(number) for number in numbers]})
             hidden = self.folder / "in" / f".{self.documents}"

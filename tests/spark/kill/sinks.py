@@ -1,4 +1,4 @@
-"""What the sinks hold in the end, and what they should hold: every document once, matched with its batch's version."""
+"""Actual and expected content of the sinks in the end: every document once, matched with its batch's version."""
 
 import json
 from collections import Counter
@@ -18,7 +18,7 @@ def check(scene: Scene) -> None:
 
 
 def _check_filed(scene: Scene) -> None:
-    """The file sink: Spark's log says which files count, and to which batch each belongs."""
+    """The file sink: Spark's log lists the committed files and the batch of each."""
     batch_of = _logged(scene.folder / "filed" / "_spark_metadata")
     rows = [
         (row["id"], batch, row["matches"], row["error"])
@@ -74,7 +74,7 @@ def _logged(log: Path) -> dict[str, int]:
 
 
 class _Expected:
-    """What one process without Spark says."""
+    """The result of one process without Spark."""
 
     def __init__(self, what: str) -> None:
         self._what = what

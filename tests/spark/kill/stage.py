@@ -1,4 +1,4 @@
-"""A program with a stream that is killed and started again: its processes, and what its checkpoints and pins say."""
+"""A program with a stream that is killed and started again: its processes, checkpoints and pins."""
 
 import contextlib
 import json
@@ -26,7 +26,7 @@ _DAEMONS = (LOCAL_SETTINGS["spark.python.daemon.module"], "pyspark.daemon")
 class Stage:
     """A folder with a running program, and a thread that feeds its streams.
 
-    `queries` are the streams by name, each with the folder of its pins where that is not the one beside `versions`.
+    `queries` are the streams by name, each with the folder of its pins if that is not the one next to `versions`.
     """
 
     def __init__(self, folder: Path, seed: int, program: str, versions: str, queries: dict[str, str | None]) -> None:
@@ -58,11 +58,11 @@ class Stage:
         raise NotImplementedError
 
     def _feed(self) -> None:
-        """Let things come, until the end."""
+        """Feed the streams until the end."""
         raise NotImplementedError
 
     def _taken(self, query: str) -> int:
-        """How many files a query has taken up, by our log or Spark's."""
+        """The number of files that a query has read, from our log or Spark's."""
         ours = self.folder / f"{query}-checkpoint" / LOG
         if ours.exists():
             return len(FileLog(ours))
@@ -70,7 +70,7 @@ class Stage:
         files: set[str] = set()
         for entry in log.iterdir() if log.is_dir() else ():
             if not entry.name.startswith("."):
-                with contextlib.suppress(OSError):  # merged with others meanwhile
+                with contextlib.suppress(OSError):  # merged with others in the meantime
                     files.update(json.loads(line)["path"] for line in entry.read_text().splitlines()[1:])
         return len(files)
 
@@ -90,7 +90,7 @@ class Stage:
         self.wait_for((self.folder / "streaming").exists, "the stream to start")
 
     def pause(self, longest: float) -> None:
-        """Let things run for a random time."""
+        """Wait for a random time."""
         until = time.monotonic() + self.random.uniform(0, longest)
         self.wait_for(lambda: time.monotonic() > until, "the time to pass")
 
@@ -99,7 +99,7 @@ class Stage:
         while not condition():
             assert time.monotonic() < deadline, f"waited in vain for {what}\n{self.log()}"
             assert self.program is not None
-            if self.program.poll() is not None:  # a query ended by itself: whoever runs it starts it again
+            if self.program.poll() is not None:  # a query failed: start it again, as its operator would
                 self.restarts += 1
                 self.kill_driver()
                 self.start()
@@ -164,18 +164,18 @@ class Stage:
         return None if committed.exists() else (batch, pins[batch])
 
     def look_at_pins(self) -> dict[str, dict[int, int]]:
-        """Remember the pins; one that was seen before must be as it was."""
+        """Record the pins; a pin that was seen before must be unchanged."""
         for query, known in self.pins.items():
             number = self.query_id(query)
             if number is not None:
                 pins = self._queries[query]
                 now = pins_of(self.folder / self._versions, number, None if pins is None else self.folder / pins)
                 for batch, version in now.items():
-                    assert known.setdefault(batch, version) == version, f"batch {batch} of {query} was pinned anew"
+                    assert known.setdefault(batch, version) == version, f"batch {batch} of {query} was pinned again"
         return self.pins
 
     def finish(self) -> None:
-        """Let no more come, and wait until all that has come is through."""
+        """Stop the feeder, and wait until all input is processed."""
         self._end.set()
         self._feeder.join()
         (self.folder / "stop").touch()

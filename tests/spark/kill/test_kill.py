@@ -1,4 +1,4 @@
-"""Nothing is lost and nothing comes twice when the driver and its workers are killed at any moment.
+"""Nothing is lost or duplicated when the driver and its workers are killed at any moment.
 
 Two kills in every run of the tests; with `--long` 24, at random moments.
 """

@@ -1,8 +1,8 @@
-"""The demo's story: a stream that is started, gets newcomers, is killed, and is started again.
+"""The demo's story: a stream is started, new subscribers join, the stream is killed and started again.
 
-1. The stream runs as a user would run it: `pathcast run pipeline.toml`, in a process of its own.
+1. The stream runs as a user would run it: `pathcast run pipeline.toml`, in its own process.
 2. After a sixth of the documents, newcomers' subscriptions are published as a new version of the overlay.
-3. After half of them, in the midst of micro-batches, all processes of the stream are killed; then it is started again.
+3. After half of them, during a micro-batch, all processes of the stream are killed; then the stream is started again.
 
 Invariant: no process outlives the story, however it ends.
 """
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 
     AnyReport = Report | JoinReport
 
-# A JVM that lives for a minute never pays back its second compiler, which takes a third of the JVM's time.
+# A JVM that lives for a minute does not gain from its second compiler, which takes a third of the JVM's time.
 _JAVA = "-XX:TieredStopAtLevel=1"
-# How long the stream may go without finishing a micro-batch, in seconds; the very first one compiles loops.
+# How long a micro-batch may take, in seconds; the first one compiles kernels.
 PATIENCE = 300
 
 
 class Story:
-    """The streams of one pipeline, disturbed on purpose."""
+    """The streams of one pipeline, killed on purpose."""
 
     def __init__(self, folder: Path, batches: int, progress: "Progress", console: "Console") -> None:
         from pathcast.spark.pipeline import joins_stream, read_pipeline
@@ -48,10 +48,10 @@ class Story:
         self._bars = {name: progress.add_task(name, total=batches) for name in self.streams}
 
     def run(self, newcomers: Callable[[], str]) -> str:
-        """Run it all; in the midst of what the stream was killed. `newcomers` lets them in and says so."""
+        """Run the story; return the micro-batches killed. `newcomers` publishes new subscriptions, returns a report."""
         from pathcast.spark.sessions import find_java
 
-        self.console.print(f"Starting the stream, pathcast run pipeline.toml, on Java {find_java().version} …")
+        self.console.print(f"Starting the stream (pathcast run pipeline.toml) on Java {find_java().version} …")
         with self._started() as running:
             self._follow(running, lambda: self._part("documents") >= 1 / 6)
             self.console.print(newcomers())
@@ -60,8 +60,8 @@ class Story:
             os.killpg(running.pid, signal.SIGKILL)
             running.wait()
         if not killed:
-            self._fail("the stream was too quick to be killed in the midst of a micro-batch")
-        self.console.print(f"Killed all processes of the stream in the midst of {killed}; starting it again …")
+            self._fail("the stream was too fast to be killed during a micro-batch; give more --documents")
+        self.console.print(f"Killed all processes of the stream during {killed}; starting it again …")
         with self._started() as running:
             self._follow(running, lambda: running.poll() is not None)
         if running.returncode != 0:
@@ -75,11 +75,11 @@ class Story:
         return {batch: version for batch, report in found if (version := getattr(report, "version", None)) is not None}
 
     def _part(self, name: str) -> float:
-        """How much of a stream's work is done."""
+        """The share of a stream's micro-batches that is done."""
         return len(self.reports[name]) / self.batches
 
     def _is_ripe(self) -> bool:
-        """Whether enough has happened for a crash: the newcomers are known, and both streams have something to lose."""
+        """Whether it is time for the crash: the new subscribers are in use, and both streams have output to lose."""
         done = self._part("documents")
         return 2 in self.versions.values() and (done > 3 / 4 or (done > 1 / 2 and self._part("joins") > 1 / 4))
 
@@ -90,7 +90,7 @@ class Story:
 
     @contextmanager
     def _started(self) -> Iterator["subprocess.Popen[bytes]"]:
-        """The stream in a process group of its own, none of which outlives the block."""
+        """Start the stream in its own process group, which ends with the block."""
         program = "import sys; sys.argv[0] = 'pathcast'; from pathcast.cli.app import main; main()"
         with (self.folder / "run.log").open("ab") as log:
             running = subprocess.Popen(
@@ -109,7 +109,7 @@ class Story:
                     running.wait()
 
     def _follow(self, running: "subprocess.Popen[bytes]", until: Callable[[], bool]) -> None:
-        """Tell what the stream does until a condition holds; an end before that is a failure."""
+        """Show the progress of the stream until a condition holds; fail if the stream ends before."""
         last = time.perf_counter()
         while True:
             ended = running.poll() is not None
@@ -125,7 +125,7 @@ class Story:
         self._tell()
 
     def _tell(self) -> bool:
-        """Take up the reports that have come, and say whether there were any."""
+        """Collect and show new reports; return whether there were any."""
         from pathcast.spark.pipeline import reports_after
 
         told = False
@@ -154,5 +154,5 @@ def _begun(stream: "Stream") -> set[int]:
 
 
 def _environment() -> dict[str, str]:
-    """The environment of the demo, with options for Java behind those that it has."""
+    """The environment of the demo, with our Java options added to its own."""
     return os.environ | {"JAVA_TOOL_OPTIONS": f"{os.environ.get('JAVA_TOOL_OPTIONS', '')} {_JAVA}".strip()}

@@ -1,11 +1,11 @@
-"""The demo's check: what must have come out, worked out in this process, against what the stream has written.
+"""The demo's check: compare what the stream has written with what this process computes.
 
     report ── written in the global schema ── one matcher over all subscriptions ──▶ who gets it
            └─ its rows ────────────────────── one join server ─────────────────────▶ which messages are sent
 
-The reports are made up anew, so that neither Spark nor mediation nor routers nor extraction is asked whether it did
-well: only the flat matcher and the join server of a single process, and Arrow, which reads what was written. Which
-files a micro-batch read stands in Spark's own log, which version of the overlay it used in the pipeline's report.
+The reports are generated again, so that the check does not depend on Spark, mediation, routers or extraction: it uses
+only the flat matcher and the join server in one process, and Arrow to read the output. Spark's own log shows which
+files a micro-batch read, and the pipeline's report which version of the overlay it used.
 """
 
 import json
@@ -24,7 +24,7 @@ from .publisher_schemas import Report, write
 
 @dataclass(frozen=True)
 class Line:
-    """One line of the closing table."""
+    """One line of the final table."""
 
     what: str
     expected: int
@@ -39,7 +39,7 @@ class Line:
 
 
 def check(folder: Path, market: Market, count: int, versions: Mapping[int, int]) -> Iterator[Line]:
-    """Compare documents, deliveries, dead letters and join messages; `versions` is micro-batch → overlay's version."""
+    """Compare documents, deliveries, dead letters and join messages; `versions`: micro-batch → overlay version."""
     batch_of = _batches(folder)
     numbers = range(1, count + 1)
     yield compare("documents", Counter(numbers), Counter(batch_of.keys()))
@@ -89,7 +89,7 @@ def messages_of(folder: Path, reports: Iterable[Report]) -> "Counter[tuple[int, 
 
 
 def changes_of(reports: Iterable[Report]) -> Iterator[tuple[int, str, tuple[str | float, ...]]]:
-    """The rows of reports, each with the number that extraction gives it: the document's, and its place there."""
+    """The rows of reports, numbered as by extraction: the document's number and the row's place in it."""
     for report in reports:
         rows: list[tuple[str, tuple[str | float, ...]]] = []
         rows += [("Stocks", (stock.symbol, stock.name, stock.per)) for stock in report.stocks]
@@ -99,7 +99,7 @@ def changes_of(reports: Iterable[Report]) -> Iterator[tuple[int, str, tuple[str 
 
 
 def compare(what: str, expected: "Counter[Any]", found: "Counter[Any]") -> Line:
-    """What is lost, came too often, or was never expected."""
+    """Count what is missing, duplicated or unexpected."""
     lost = sum((expected - found).values())
     extra = found - expected
     twice = sum(times for one, times in extra.items() if one in expected)
@@ -107,10 +107,10 @@ def compare(what: str, expected: "Counter[Any]", found: "Counter[Any]") -> Line:
 
 
 def files_of(checkpoint: Path) -> dict[str, int]:
-    """The micro-batch that read each file of the source, by Spark's logs.
+    """The micro-batch that read each file of the source, from Spark's logs.
 
-    The source numbers what it finds, and a micro-batch's offset is the last number that it reads. After a crash between
-    the two a micro-batch reads more than one.
+    The source numbers the files that it finds, and the offset of a micro-batch is the last number that it reads. After
+    a crash between the two, a micro-batch reads more than one number.
     """
     ends = {batch: _source_offset(checkpoint / "offsets" / str(batch)) for batch in _numbers(checkpoint / "offsets")}
     entries = {}
@@ -126,7 +126,7 @@ def files_of(checkpoint: Path) -> dict[str, int]:
 
 
 def _source_offset(file: Path) -> int:
-    """The offset of the only source of a stream, the last line of what Spark notes for a micro-batch."""
+    """The offset of the only source of a stream, from the last line of Spark's offset file for a micro-batch."""
     return int(json.loads(file.read_text(encoding="utf-8").splitlines()[-1])["logOffset"])
 
 

@@ -1,13 +1,13 @@
-"""`pathcast demo`: all of Pathcast in one pipeline on Spark, killed in the middle, and the proof that nothing was lost.
+"""`pathcast demo`: a pipeline on Spark with all parts of Pathcast, killed midway, and a proof that nothing was lost.
 
     documents/ ── mediation ─┬─ 15 routers ──────▶ deliveries/, links/, dead-letters/
      five schemas            └─ rows ── joins ───▶ messages/, dead-changes/
 
-What is made up: market.py, publisher_schemas.py, pipeline_inputs.py. What happens: crash_story.py. Whether it is right:
+Inputs: market.py, publisher_schemas.py, pipeline_inputs.py. Course of events: crash_story.py. Check of the output:
 delivery_check.py.
 
-Everything is written to one folder, together with a note on what is what; that note is also how a later demo knows
-that the folder is its own to replace.
+Everything is written to one folder, together with a description of its files (ABOUT.txt). A later demo replaces the
+folder only if it finds that description.
 """
 
 import shutil
@@ -28,48 +28,48 @@ if TYPE_CHECKING:
 
 # Sized so that the demo takes less than two minutes on two cores.
 DOCUMENTS, SUBSCRIPTIONS, READERS, INVESTORS = 6_000, 6_000, 150, 100
-# Documents a file, and so a micro-batch; there are at least 6, so that the demo has a beginning, a middle and an end.
+# Documents per file, and so per micro-batch; at least 6, so that the demo has a beginning, a middle and an end.
 FILE_DOCUMENTS, FILES = 500, 6
 
 ABOUT = """What `pathcast demo` wrote here:
 
-documents/         Parquet: document (a number), publisher, xml; a file is a micro-batch
-mediator/          the schema that subscribers speak, and how each publisher's maps to it
+documents/         Parquet: document (a number), publisher, xml; each file is one micro-batch
+mediator/          the global schema, and how each publisher's schema maps to it
 subscriptions.csv  id, router, xpath, subscriber
-newcomers.csv      the same, of those who came while the stream ran
-overlay/           the routers with their subscriptions, a folder per version
-market.toml        two tables, and where their rows stand in documents
+newcomers.csv      the same, for subscribers that joined while the stream ran
+overlay/           the routers with their subscriptions, one folder per version
+market.toml        two tables, and where documents contain their rows
 investors.csv      subscriber, query: standing joins of the two tables
 pipeline.toml      what was run: pathcast run pipeline.toml
-checkpoint/        how far the stream is, which version each micro-batch used, and the tables that are joined
-deliveries/        Parquet: document, router, subscriber; one row for each subscriber that a document goes to
-links/             Parquet: sender, router, messages, bytes, annotations; what each link carried in a micro-batch
+checkpoint/        progress of the stream, the version that each micro-batch used, and the joined tables
+deliveries/        Parquet: document, router, subscriber; one row per document and subscriber
+links/             Parquet: sender, router, messages, bytes, annotations; traffic per link and micro-batch
 dead-letters/      Parquet: the documents that could not be read, and why
-messages/          Parquet: what the subscribers of joins are told; sequence says of which document and row
-dead-changes/      Parquet: the documents whose rows could not be cut out, and why
-overlay.png        the routers, and what their links carried in all
+messages/          Parquet: messages to the subscribers of joins; sequence identifies the document and row
+dead-changes/      Parquet: the documents whose rows could not be extracted, and why
+overlay.png        the routers, and the total traffic of their links
 overlay.svg        the same
 run.log            what the stream printed
 
-The folder is replaced by the next demo.
+The next demo replaces this folder.
 """
 
 
 def demo(
-    documents: Annotated[int, typer.Option(min=FILES, help="How many documents to make up.")] = DOCUMENTS,
-    subscriptions: Annotated[int, typer.Option(min=20, help="How many XPath subscriptions.")] = SUBSCRIPTIONS,
-    readers: Annotated[int, typer.Option(min=1, help="How many readers share them.")] = READERS,
-    investors: Annotated[int, typer.Option(min=1, help="How many standing joins.")] = INVESTORS,
+    documents: Annotated[int, typer.Option(min=FILES, help="Number of documents.")] = DOCUMENTS,
+    subscriptions: Annotated[int, typer.Option(min=20, help="Number of XPath subscriptions.")] = SUBSCRIPTIONS,
+    readers: Annotated[int, typer.Option(min=1, help="Number of readers that own the subscriptions.")] = READERS,
+    investors: Annotated[int, typer.Option(min=1, help="Number of standing joins.")] = INVESTORS,
     output: Annotated[Path, typer.Option(help="The folder to write to.")] = Path("pathcast-demo"),
     seed: Annotated[int, typer.Option(help="The same seed gives the same documents and subscriptions.")] = 0,
 ) -> None:
-    """Stream made-up market reports on Spark, kill the stream in the middle, and prove that nothing was lost.
+    """Stream generated market reports on Spark, kill the stream midway, and prove that nothing was lost.
 
-    Reports of five publishers, each with a schema of its own, go through 15 routers to their readers.
+    Reports of five publishers, each with a schema of its own, pass through 15 routers to their readers.
 
-    Stocks and reviews are cut out of them and joined for investors. docs/guides/demo.md tells what is to be seen.
+    Stocks and reviews are extracted from the reports and joined for investors. See docs/guides/demo.md.
 
-    Exit status 0: all is as it must be; 1: it is not; 130: stopped by Ctrl-C; 143: by SIGTERM.
+    Exit status 0: the output is correct; 1: it is not; 130: stopped by Ctrl-C; 143: stopped by SIGTERM.
 
     Example: pathcast demo --documents 2000 --output /tmp/demo
     """
@@ -86,8 +86,10 @@ def demo(
     files = max(FILES, documents // FILE_DOCUMENTS)
     try:
         with _progress(console) as progress:
-            console.print(f"Making up {documents:,} reports, {subscriptions:,} subscriptions and {investors:,} joins …")
-            bar = progress.add_task("made up", total=documents)
+            console.print(
+                f"Generating {documents:,} reports, {subscriptions:,} subscriptions and {investors:,} joins …"
+            )
+            bar = progress.add_task("generated", total=documents)
             wanted = subscriptions, readers, investors
             later = make_up(output, market, documents, files, wanted, lambda count: progress.advance(bar, count))
             story = Story(output, files, progress, console)
@@ -102,7 +104,7 @@ def demo(
 
 
 def prepare(folder: Path) -> None:
-    """An empty folder to write to; one that is not a demo's own is left alone."""
+    """Create an empty folder to write to; raise an error if it holds files of others."""
     from pathcast.errors import PipelineError
 
     note = folder / "ABOUT.txt"
@@ -110,7 +112,7 @@ def prepare(folder: Path) -> None:
         raise PipelineError(f"{folder} is a file; give another --output")
     if folder.is_dir() and any(folder.iterdir()):
         if not note.is_file() or note.read_text(encoding="utf-8") != ABOUT:
-            raise PipelineError(f"{folder} holds files that no demo wrote; give another --output")
+            raise PipelineError(f"{folder} was not written by a demo; give another --output")
         shutil.rmtree(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -122,7 +124,7 @@ def prepare(folder: Path) -> None:
 def examine(
     folder: Path, market: "Market", documents: int, versions: dict[int, int], progress: "Progress"
 ) -> "tuple[list[Line], Ledger]":
-    """What came out against what a single process says, and the picture."""
+    """Compare the output with that of a single process, and draw the picture."""
     from .delivery_check import check
     from .overlay_picture import draw
 
@@ -155,12 +157,12 @@ def _print(
         table.add_row(line.what, *(f"{number:,}" for number in numbers), style=None if line.right else "bold red")
     console.print(table)
     if all(line.right for line in lines):
-        console.print(f"Nothing was lost and nothing came twice, though the stream was killed in {killed}.")
+        console.print(f"Nothing was lost or duplicated, although the stream was killed during {killed}.")
     else:
-        console.print("Something is wrong: please report it.", style="bold red")
+        console.print("The output is wrong: please report this as a bug.", style="bold red")
     carried = f"{ledger.total_messages():,} messages, {shown_bytes(ledger.total_bytes())}"
     console.print(f"Between routers: {carried}. {seconds:.0f} s in all.")
     picture = folder.absolute() / "overlay.svg"
-    drawn = str(picture) if picture.exists() else 'none without matplotlib: pip install "pathcast[plots]"'
+    drawn = str(picture) if picture.exists() else 'not drawn, matplotlib is missing: pip install "pathcast[plots]"'
     console.print(f"Picture: {drawn}", markup=False)
-    console.print(f"Output: {folder.absolute()} (ABOUT.txt says what is what)")
+    console.print(f"Output: {folder.absolute()} (described in ABOUT.txt)")

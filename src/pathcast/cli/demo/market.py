@@ -1,7 +1,7 @@
-"""The demo's market: companies, what is reported of them, and who wants to hear of what.
+"""The demo's market: companies, reports about them, and the subscriptions of readers and investors.
 
 A company is in one sector. A report is about one sector and comes from one publisher; half of the reports have stocks,
-half have reviews. Readers of a router care for two sectors, so that a report travels to some routers and not to
+half have reviews. The readers of a router are interested in two sectors, so that a report reaches some routers and not
 others. Investors wait for joins: stocks with a price–earnings ratio in a range, whose reviews are good enough.
 
 Invariant: the same seed gives the same market; a report depends on the seed and its number alone.
@@ -15,7 +15,7 @@ from random import Random
 from .publisher_schemas import PUBLISHERS, Report, Review, Stock
 
 SECTORS = ("banks", "chemistry", "energy", "food", "media", "retail", "shipping", "software", "steel", "transport")
-# One document in so many is cut short, the first of them early, so that a small demo has one too.
+# One document in DAMAGED_EVERY is truncated, the first of them early, so that a small demo has one too.
 DAMAGED_EVERY, FIRST_DAMAGED = 250, 10
 QUERY = "select * from Stocks natural join Reviews where {}"
 NEWCOMERS, NEWCOMER = 10, "newcomer"
@@ -32,7 +32,7 @@ _WORDS = (
 
 @dataclass(frozen=True)
 class Market:
-    """All that the demo makes up, drawn from one seed."""
+    """All inputs of the demo, drawn from one seed."""
 
     seed: int = 0
 
@@ -69,7 +69,7 @@ class Market:
             yield home, self._xpath(draw, draw.choice(sectors[home])), f"reader-{reader + 1:03}"
 
     def newcomers(self, routers: list[str], count: int) -> Iterator[tuple[str, str, str]]:
-        """The same of those who come later, each at a router of its own; first of all each wants a whole sector."""
+        """The same for later subscribers, each at its own router; their first subscription is to a whole sector."""
         draw = Random(f"pathcast/demo/newcomers/{self.seed}")
         for number in range(count):
             home, sector = routers[-1 - number % NEWCOMERS], number % len(SECTORS)
@@ -107,7 +107,7 @@ class Market:
 
 
 def is_damaged(number: int) -> bool:
-    """Whether a document is cut short, as a broken connection would."""
+    """Whether a document is truncated, as by a broken connection."""
     return number % DAMAGED_EVERY == FIRST_DAMAGED
 
 

@@ -1,11 +1,11 @@
-"""Columns of what a stream has written, read with Arrow: neither Spark nor the pipeline is asked."""
+"""Columns of a stream's output, read with Arrow: independent of Spark and of the pipeline."""
 
 from pathlib import Path
 from typing import Any
 
 
 def columns_of(place: Path, *names: str) -> list[list[Any]]:
-    """Some columns of the Parquet files below a folder; empty ones if nothing was written."""
+    """Some columns of the Parquet files below a folder; empty columns if nothing was written."""
     import pyarrow.dataset as ds
 
     if not place.exists():

@@ -1,6 +1,6 @@
-"""The demo's picture: the overlay with what its links carried, as PNG and SVG.
+"""The demo's picture: the overlay with the traffic of its links, as PNG and SVG.
 
-What a link carried stands in `links/`, by link and micro-batch. The drawing is the transmission room's.
+The traffic is read from `links/`, which has a row per link and micro-batch; package transmission draws it.
 """
 
 from pathlib import Path
@@ -19,7 +19,7 @@ _COLUMNS = ("sender", "router", "messages", "bytes")
 
 
 def ledger_of(folder: Path) -> "Ledger":
-    """What each link of the overlay carried, by the rows that the stream wrote."""
+    """The traffic of each link of the overlay, from the rows that the stream wrote."""
     from pathcast.transmission import Ledger, Topology
 
     ledger = Ledger(Topology.tree(LEVELS, FANOUT, bandwidth="10MB/s", latency="5ms"))
@@ -31,7 +31,7 @@ def ledger_of(folder: Path) -> "Ledger":
 
 
 def draw(folder: Path) -> "Ledger":
-    """Draw the overlay into the folder, unless matplotlib is not installed; the traffic."""
+    """Draw the overlay into the folder if matplotlib is installed; return the traffic."""
     from importlib.util import find_spec
 
     from pathcast.transmission import shown_bytes

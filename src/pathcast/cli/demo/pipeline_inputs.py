@@ -1,14 +1,14 @@
-"""What the demo gives to its pipeline: documents, mappings, the overlay with its readers, and the standing joins.
+"""The inputs of the demo's pipeline: documents, mappings, the overlay with its readers, and the standing joins.
 
-    documents/         Parquet: document, publisher, xml; a file is a micro-batch
+    documents/         Parquet: document, publisher, xml; each file is one micro-batch
     mediator/          the global schema, and the mapping of each publisher
-    subscriptions.csv  id, router, xpath, subscriber; newcomers.csv those who come while the stream runs
-    overlay/           15 routers with these subscriptions, a folder per version
-    market.toml        two tables, and where their rows stand in documents
+    subscriptions.csv  id, router, xpath, subscriber; newcomers.csv: the same, published while the stream runs
+    overlay/           15 routers with these subscriptions, one folder per version
+    market.toml        two tables, and where documents contain their rows
     investors.csv      subscriber, query: the standing joins
-    pipeline.toml      what to do with all that
+    pipeline.toml      the pipeline
 
-Everything is drawn from one seed (market.py). Some documents are damaged on purpose: a pipeline must live with them.
+Everything is drawn from one seed (market.py). Some documents are damaged on purpose: a pipeline must cope with them.
 """
 
 import csv
@@ -24,21 +24,21 @@ if TYPE_CHECKING:
     from pathcast.routing import Overlay
 
 LEVELS, FANOUT = 4, 2
-PIPELINE = """# What the demo runs: pathcast run pipeline.toml. docs/reference/pipeline-file.md has every key.
+PIPELINE = """# The demo runs this with: pathcast run pipeline.toml. docs/guides/pipeline.md documents every key.
 
-# Reports of five publishers, a Parquet file a micro-batch.
+# Reports of five publishers, one Parquet file per micro-batch.
 [source]
 format = "parquet"
 path = "documents"
 schema = "document long, publisher string, xml binary"
 options = { maxFilesPerTrigger = 1 }
 
-# Each publisher has a schema of its own; the column `publisher` says which.
+# Each publisher has its own schema; the column `publisher` names it.
 [mediation]
 mediator = "mediator"
 
-# 15 routers: documents go from r1 to those where somebody wants them. Other policies, such as "L+s-sd", let routers
-# tell the next ones what they have found out.
+# 15 routers: documents travel from r1 to the routers with matching subscriptions. Other policies, such as "L+s-sd",
+# pass results of matching on to the next routers.
 [overlay]
 policy = "L"
 links = "links"
@@ -53,7 +53,7 @@ columns = ["document"]
 [dead_letters]
 path = "dead-letters"
 
-# Beside that, stocks and reviews are cut out of the same documents, and joined for those who asked for joins.
+# In addition, stocks and reviews are extracted from the same documents and joined for the subscribers of joins.
 [joins]
 schema = "market.toml"
 subscriptions = "investors.csv"
@@ -65,7 +65,7 @@ dead_letters = "dead-changes"
 checkpoint = "checkpoint"
 trigger = "available-now"
 """
-MARKET = """# Two tables that change with every report, and where their rows stand in it, as the global schema has it.
+MARKET = """# Two tables that change with every report, and the paths of their rows in the global schema.
 joins = ["Stocks.symbol = Reviews.symbol"]
 
 [tables]
@@ -84,7 +84,7 @@ Subscription = tuple[str, str, str]
 
 
 def write_documents(folder: Path, market: Market, count: int, files: int, advance: Callable[[int], object]) -> None:
-    """Write reports to Parquet files, the first the oldest: a stream takes the oldest first."""
+    """Write reports to Parquet files, with rising modification times: a stream reads the oldest first."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -106,12 +106,12 @@ def write_documents(folder: Path, market: Market, count: int, files: int, advanc
 
 
 def damage(number: int, xml: bytes) -> bytes:
-    """A document as it comes: cut in the middle, where the connection broke."""
+    """A document as received: truncated in the middle if the connection broke."""
     return xml[: len(xml) // 2] if is_damaged(number) else xml
 
 
 def write_subscriptions(file: Path, subscriptions: Iterable[Subscription], first: int) -> None:
-    """Write router, XPath and subscriber of each, with ids from `first` on."""
+    """Write router, XPath and subscriber of each, with ids starting at `first`."""
     with file.open("w", newline="", encoding="utf-8") as target:
         writer = csv.writer(target)
         writer.writerow(["id", "router", "xpath", "subscriber"])
@@ -119,7 +119,7 @@ def write_subscriptions(file: Path, subscriptions: Iterable[Subscription], first
 
 
 def read_subscriptions(file: Path) -> list[Subscription]:
-    """What `write_subscriptions` wrote."""
+    """Read what `write_subscriptions` wrote."""
     with file.open(newline="", encoding="utf-8") as source:
         return [(row["router"], row["xpath"], row["subscriber"]) for row in csv.DictReader(source)]
 
@@ -155,9 +155,9 @@ def make_up(
     wanted: tuple[int, int, int],
     advance: Callable[[int], object],
 ) -> "Overlay":
-    """Write everything, and publish the first version of the overlay; the second, which has the newcomers, is returned.
+    """Write everything, and publish the first version of the overlay; return the second, which adds the newcomers.
 
-    wanted: how many subscriptions, readers and joins.
+    wanted: the numbers of subscriptions, readers and joins.
     """
     subscriptions, readers, investors = wanted
     write_documents(folder / "documents", market, documents, files, advance)
@@ -176,7 +176,7 @@ def make_up(
 
 
 def publish(folder: Path, overlay: "Overlay") -> int:
-    """Publish an overlay for the pipeline; the number of the version."""
+    """Publish an overlay for the pipeline; return the version number."""
     from pathcast.spark import publish_overlay
 
     return publish_overlay(overlay, folder / "overlay")
@@ -189,7 +189,7 @@ def subscriptions_of(folder: Path, version: int) -> list[Subscription]:
 
 
 def let_newcomers_in(folder: Path, overlay: "Overlay") -> str:
-    """Publish the overlay that has the newcomers, while the stream runs; what to say of it."""
+    """Publish the overlay with the newcomers while the stream runs; return a report."""
     count = len(overlay) - len(subscriptions_of(folder, 1))
     version = publish(folder, overlay)
-    return f"{NEWCOMERS} newcomers with {count:,} subscriptions: version {version} of the overlay is published"
+    return f"{NEWCOMERS} newcomers with {count:,} subscriptions: published as version {version} of the overlay"

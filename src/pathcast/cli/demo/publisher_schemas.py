@@ -1,15 +1,15 @@
-"""The demo's publishers: five schemas for the same facts, the first of them the one that subscribers speak.
+"""The demo's publishers: five schemas for the same facts; the first is the global schema.
 
     exchange   the global schema itself
     wire       attributes where the global schema has elements
-    courier    names of its own
+    courier    its own names
     ledger     no groups: ratios beside the symbol, the analyst's name beside the rating
-    digest     a group more, and reviews inside their analyst
+    digest     one more group, and reviews inside their analyst
 
-How each maps to the global schema is derived by `Mediator.register`; only what no likeness of names tells is given.
+`Mediator.register` derives the mapping of each; only correspondences that names do not show are given.
 
-Invariant: `write(publisher, report)` of any publisher, rewritten by its mapping, says what `write("exchange", report)`
-says. A test holds that; so the demo's check can do without mediation.
+Invariant: `write(publisher, report)` of any publisher, rewritten by its mapping, equals `write("exchange", report)` in
+content. A test checks this; so the demo's check does not need mediation.
 """
 
 from collections.abc import Callable
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Stock:
-    """What a report says of a share: its price–earnings ratio and, if it pays any, its dividend yield."""
+    """The data of a share in a report: its price–earnings ratio and, if it pays any, its dividend yield."""
 
     symbol: str
     name: str
@@ -34,7 +34,7 @@ class Stock:
 
 @dataclass(frozen=True, slots=True)
 class Review:
-    """What an analyst says of a share."""
+    """An analyst's opinion of a share."""
 
     symbol: str
     rating: float
@@ -43,7 +43,7 @@ class Review:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A document before it is written: stocks, or reviews of one analyst of a house."""
+    """The content of a document: stocks, or reviews of one analyst of a house."""
 
     number: int
     publisher: str

@@ -10,8 +10,8 @@
     rows = "//stock"
     columns = { symbol = "@symbol", per = "ratio/per" }
 
-`SchemaPart` declares all keys; docs/guides/joins.md lists them. Kinds are declared once, with the tables. A table without
-`rows` gets its changes from another source.
+`SchemaPart` declares all keys; docs/guides/joins.md lists them. Kinds are declared once, with the tables. A table
+without `rows` gets its changes from another source.
 """
 
 import os

@@ -2,10 +2,10 @@ r"""Listing files: which files a path of a stream names now, with size and modif
 
 A path is a file, a folder, or a pattern with the wildcards of Hadoop: `*`, `?`, `[a-c]`, `[^a]`, `{a,b}`; `\*` is a
 plain asterisk. A folder stands for the files in it and in its `name=value` folders; with `recursive`, for the files
-in all of its folders. Files whose names begin with `_` or `.` are hidden. These are Spark's rules, so a stream takes
-the files that a batch takes. A file's own name is never a pattern.
+in all of its folders. Files whose names begin with `_` or `.` are hidden. These are Spark's rules, so a stream reads
+the files that a batch reads. A file's own name is never a pattern.
 
-Invariant: a file is listed once, under one path, whatever its name holds.
+Invariant: a file is listed once, under one path, whatever its name contains.
 Cost: one `scandir` per folder, and one `stat` per file that `known` does not have.
 """
 
@@ -20,7 +20,7 @@ from typing import NamedTuple
 from pathcast.errors import PipelineError
 
 _COPYING = "._COPYING_"  # what `hadoop fs -put` is still writing
-# No file is there: it was removed, or it is a link that leads nowhere or to itself.
+# The file does not exist: it was removed, or it is a broken or circular link.
 _GONE = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP}
 
 
@@ -55,7 +55,7 @@ def list_files(
 
 
 def look_at(path: str) -> FoundFile | None:
-    """The file as it is now; None if it is gone, or is no regular file."""
+    """The file as it is now; None if it is gone or not a regular file."""
     try:
         facts = os.stat(path)  # noqa: PTH116 - a hundred thousand times
     except OSError as error:

@@ -1,4 +1,4 @@
-"""The log of a stream over files: which files the stream has taken, in order, on disk before any of them is read.
+"""The log of a stream over files: which files the stream reads, in order; on disk before any of them is read.
 
     checkpoint/pathcast/files.jsonl     {"files": [["/feed/a.xml", 812, 1794841623540123456], …]}
 
@@ -29,7 +29,7 @@ class FileLog:
     def __init__(self, place: Path) -> None:
         self._place = place
         self._paths: set[str] = set()
-        self._counts = [0]  # files up to the begin of each line, and to the end of the last
+        self._counts = [0]  # files up to the start of each line, and to the end of the last
         self._edges = [0]  # bytes up to there
         self.refresh()
 
@@ -102,7 +102,7 @@ class FileLog:
         return self._counts[number + 1]
 
     def between(self, begin: int, end: int) -> list[FoundFile]:
-        """The files from one number up to another, in their order."""
+        """The files from one number up to another, in order."""
         if end > len(self):
             self.refresh()
         if end > len(self):
@@ -131,7 +131,7 @@ def _line(files: Sequence[FoundFile]) -> bytes:
 
 def _files(line: bytes) -> list[FoundFile]:
     if not line.endswith(b"\n"):
-        raise ValueError("the line has no end")
+        raise ValueError("the line is incomplete")
     try:
         return [FoundFile(*facts) for facts in json.loads(line)["files"]]
     except (TypeError, KeyError, RecursionError) as error:

@@ -33,14 +33,14 @@ _OPTIONS = {
 # Set by arguments of `stream_files`; a pipeline file has keys for them.
 _ARGUMENTS = {"path", "checkpoint", "settle", "content", "waitForDeferred"}
 _REFUSED = {
-    "cleansource": "remove or move files that are delivered in a job of your own",
-    "sourcearchivedir": "remove or move files that are delivered in a job of your own",
-    "maxfileage": "files are taken whatever their age, and never a second time",
-    "filenameonly": "files are told apart by their paths",
-    "modifiedbefore": "a stream takes all files; filter by the column modificationTime",
-    "modifiedafter": "a stream takes all files; filter by the column modificationTime",
-    "ignoremissingfiles": "a file that has vanished before it is read becomes a dead letter",
-    "ignorecorruptfiles": "a document that can't be read becomes a dead letter",
+    "cleansource": "remove or move delivered files in your own job",
+    "sourcearchivedir": "remove or move delivered files in your own job",
+    "maxfileage": "files are read once, whatever their age",
+    "filenameonly": "files are distinguished by their paths",
+    "modifiedbefore": "a stream reads all files; filter by the column modificationTime",
+    "modifiedafter": "a stream reads all files; filter by the column modificationTime",
+    "ignoremissingfiles": "a file that is deleted before it is read becomes a dead letter",
+    "ignorecorruptfiles": "a document that cannot be read becomes a dead letter",
 }
 _UNITS = {"millisecond": 10**6, "second": 10**9, "minute": 60 * 10**9, "hour": 3600 * 10**9, "day": 86400 * 10**9}
 INTERVAL = re.compile(r"([0-9]+) (millisecond|second|minute|hour|day)s?")
@@ -96,7 +96,7 @@ def check_names(given: Mapping[str, str], *, arguments: bool) -> None:
     """Reject options that a stream over files does not have, and without `arguments` those that are arguments."""
     for name in given:
         if not arguments and _OPTIONS.get(name.lower()) in _ARGUMENTS:
-            raise PipelineError(f"option {name} has a key of its own: source.path, source.settle or stream.checkpoint")
+            raise PipelineError(f"option {name} has its own key: use source.path, source.settle or stream.checkpoint")
         if name.lower() in _REFUSED:
             raise PipelineError(f"option {name} is not supported for a stream over files: {_REFUSED[name.lower()]}")
         if name.lower() not in _OPTIONS:
@@ -119,7 +119,7 @@ def _count(options: Mapping[str, str], name: str) -> int | None:
     if text is None:
         return None
     if not (text.isascii() and text.isdecimal()) or int(text) < 1:
-        raise PipelineError(f"option {name} must be a whole number from 1 up, got {text!r}")
+        raise PipelineError(f"option {name} must be a whole number of at least 1, got {text!r}")
     return int(text)
 
 

@@ -25,7 +25,7 @@ _DEFERRED = "pathcast/deferred.json"
 
 
 def sleep_beside_parent(seconds: float) -> None:
-    """Sleep, unless the process that started this one ends first: nobody waits for an answer then."""
+    """Sleep, but return early if the parent process ends: then nobody waits for an answer."""
     parent, end = os.getppid(), time.monotonic() + seconds
     while (left := end - time.monotonic()) > 0 and os.getppid() == parent:
         time.sleep(min(left, 1))
@@ -49,11 +49,11 @@ class Settling:
         self._clock = clock
         self._deferred: dict[
             str, tuple[FoundFile, int]
-        ] = {}  # each with when it was first seen so, by the steady clock
+        ] = {}  # with the monotonic time of the first listing that found the file so
 
     @property
     def deferred(self) -> list[str]:
-        """The paths of the files that are deferred, sorted."""
+        """The paths of the deferred files, sorted."""
         return sorted(self._deferred)
 
     def settled(self, listed: Iterable[FoundFile]) -> list[FoundFile]:

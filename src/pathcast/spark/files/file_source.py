@@ -14,7 +14,7 @@ Cost: per trigger a listing, and an append of the new files to the log; per quer
 some 1.3 s of processor time to start (the first one in a session 4 s).
 Not done: addresses (`s3a://…`), for which pipeline_frames.py uses Spark's own source.
 
-A file that no longer exists, can't be opened, or is larger than 2 GB when its micro-batch reads it gives a row with
+A file that no longer exists, cannot be opened, or is larger than 2 GB when its micro-batch reads it gives a row with
 null `content`, and so a dead letter. Any other read error fails the task; the next run reads the same files again.
 """
 
@@ -53,10 +53,10 @@ _FACTS = [("path", pa.string()), ("modificationTime", pa.timestamp("us", "UTC"))
 # A file costs its size plus `_OPENING` bytes; a task gets files of at most `_PARTITION` bytes, or one file.
 _OPENING = 64 * 1024
 _PARTITION = 32 * 1024 * 1024
-# An Arrow batch has at most so many rows and bytes, or one file.
+# An Arrow batch has at most this many rows and bytes, or one file.
 _ROWS = 500
 _BYTES = 4 * 1024 * 1024
-# A value in Spark can't be larger.
+# The largest value in Spark.
 _LARGEST = 2**31 - 1
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -73,7 +73,7 @@ def stream_files(
     """A stream of files, each once, when it is complete: `path`, `modificationTime`, `length`, `content`.
 
     `path` is a folder, file or pattern on a disk that driver and workers share. `checkpoint` is the query's
-    `checkpointLocation`; the log of files is kept there, so each query needs a frame of its own. A file is read when
+    `checkpointLocation`; the log of files is kept there, so each query needs its own frame. A file is read when
     its size and modification time have not changed for `settle`. With `content=False` the bytes are left out.
     `options` are `maxFilesPerTrigger` or `maxBytesPerTrigger`, `latestFirst`, `pathGlobFilter`,
     `recursiveFileLookup`, `minPartitions`.
@@ -187,12 +187,12 @@ class _Driver:
         self._deferred: list[str] | None = None
 
     def fix(self) -> None:
-        """Take the files that exist now, and no later ones."""
+        """Read only the files that exist now."""
         self._list(wait=True)
         self._fixed = True
 
     def offer(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:
-        """The end of the next micro-batch; `start` itself if there is nothing new."""
+        """The end of the next micro-batch; `start` if there are no new files."""
         begin = self._number(start)
         self._log.between(begin, begin)
         if begin == len(self._log):
@@ -282,7 +282,7 @@ def rows_of(files: Sequence[FoundFile], *, content: bool) -> Iterator[pa.RecordB
                 [pa.array(*one) for one in zip(columns, kind.types, strict=True)], schema=kind
             )
             columns, size = [[] for _ in kind], 0
-        # A string column can't hold a name that is not UTF-8; it gets the name with escapes.
+        # A string column cannot hold a name that is not UTF-8; escape its bytes.
         path = os.fsencode(file.path).decode("utf-8", "backslashreplace")
         modified = _EPOCH + timedelta(milliseconds=file.modified // 10**6)
         row = [f"file:{path}", modified, file.size if data is None else len(data), data]

@@ -50,13 +50,13 @@ def check_names(checkpoint: str | Path, batch: int) -> None:
             name = local_path(facts["path"]).rpartition("/")[2]
             if facts["batchId"] == number and _WILD & set(name):
                 raise PipelineError(
-                    f"the file name {name!r} holds one of [ ] {{ }} * ? \\, which makes Spark read files twice; set "
+                    f"the file name {name!r} contains one of [ ] {{ }} * ? \\, which makes Spark read files twice; set "
                     "recursiveFileLookup = true in source.options, which also reads subfolders, and run again"
                 )
 
 
 def _log_offset(checkpoint: str | Path, batch: int) -> int | None:
-    """Up to which entry of the log a micro-batch goes."""
+    """The last entry of the log that a micro-batch reads."""
     try:
         text = (Path(checkpoint) / "offsets" / str(batch)).read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -73,5 +73,5 @@ def _is_entry(file: Path) -> bool:
 def _entries(file: Path) -> list[dict[str, Any]]:
     lines = file.read_text(encoding="utf-8").split("\n")
     if not lines or lines[0] != "v1":
-        raise PipelineError(f"{file} is not a log of Spark's file source that this version can read")
+        raise PipelineError(f"{file} is not a log of Spark's file source, or has an unsupported version")
     return [json.loads(line) for line in lines[1:] if line]

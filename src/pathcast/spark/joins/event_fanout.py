@@ -1,11 +1,11 @@
-"""Fanning out: changes of tables become events under the keys that they concern, gathered by key.
+"""Fan-out: changes of tables become events under the keys that they concern, grouped by key.
 
-A change concerns one key for each edge at its table, or two where it moves a row
-(`pathcast.joins.partition.join_value_parts`). Events of one key in a partition are one row, so that a key costs the
-stages behind few rows a micro-batch.
+A change concerns one key for each edge at its table, or two if it moves a row
+(`pathcast.joins.partition.join_value_parts`). Events of one key in a partition are one row, so that the later stages
+process few rows per key and micro-batch.
 
 Invariant: a change is under all of its keys, or it is a row with its error.
-Cost: some 10 µs a change, most of it reading JSON.
+Cost: some 10 µs per change, most of it reading JSON.
 """
 
 import json
@@ -25,9 +25,9 @@ from .worker_subscriptions import Subscribed
 
 VALUES = "values"
 LETTER = [TABLE, CHANGE, ROW, VALUES]
-# The edge under which changes travel that can't be made.
+# The edge of changes that cannot be applied.
 REFUSED = -2
-# A worker gathers the events of a partition by key, up to so many.
+# A worker groups the events of a partition by key, up to this many.
 _GATHERED = 200_000
 _ARROW_FANNED = pa.schema(
     [
@@ -40,14 +40,14 @@ _ARROW_FANNED = pa.schema(
     ]
 )
 FANNED = spark_schema(_ARROW_FANNED)
-# The time of the micro-batch, in milliseconds, where tasks find by it to which one they belong.
+# The time of the micro-batch, in milliseconds, if tasks use it to find their micro-batch.
 TIME = "time"
 TIMED = t.StructType([*FANNED.fields, t.StructField(TIME, t.LongType())])
 _Batches = Iterator[pa.RecordBatch]
 
 
 def fanning(subscribed: Subscribed) -> Callable[[_Batches], _Batches]:
-    """The function that a worker runs on changes: events by key, and what can't be made."""
+    """The function that a worker runs on changes: events by key, and changes that cannot be applied."""
 
     def fan_out(batches: _Batches) -> _Batches:
         parts: Parts | None = None

@@ -1,15 +1,15 @@
-"""Extraction on Spark: documents become changes of a table, a row each, for `join_subscriptions` or any other use.
+"""Extraction on Spark: documents become changes of a table, one row per change, for `join_subscriptions` or other use.
 
     documents ──▶ (…, table, change, row as JSON, sequence, error)
 
-A description (`pathcast.joins.Extraction`) says where rows stand in documents and where their columns; the cutting is
-the joins room's. A row travels as JSON, so that changes of different tables are rows of one frame; `from_json` gives
-typed columns. Changes from other sources are made with `to_json(struct(…))`.
+A description (`pathcast.joins.Extraction`) has the paths of rows and columns in documents; package joins extracts them.
+A row travels as JSON, so that changes of different tables are rows of one frame; `from_json` gives typed columns. For
+changes from other sources, use `to_json(struct(…))`.
 
 Invariant: every row of every document gives one change, in document order, or an error in its place; a document that
-can't be read gives one row, with an error. Where documents have a key, a change's number is the same whenever it is
-made.
-Cost: reading, or with structures unpacking, and some microseconds a value.
+cannot be read gives one row, with an error. If documents have a key, a repeated extraction gives a change the same
+number.
+Cost: reading, or with structures unpacking, and some microseconds per value.
 """
 
 from collections import Counter
@@ -35,10 +35,10 @@ from ..matching.row_groups import take_rows
 from ..sessions.shipped_objects import ShippedObject
 
 TABLE, CHANGE, ROW, SEQUENCE = "table", "change", "row", "sequence"
-# A document has at most so many rows of a table, so that its key and a row's number make one number.
+# The most rows of a document, so that its key and a row's number fit into one number.
 _MOST_ROWS = 1 << 20
 Batches = Iterator[pa.RecordBatch]
-# The document's place, the row's number in it, the table, the change and the row as JSON.
+# The document's row number, the row's number in it, the table, the change and the row as JSON.
 _Change = tuple[int, int, str | None, str | None, str | None]
 
 
@@ -53,24 +53,24 @@ def extract_rows(
     limits: Limits | None = None,
     entities: Entities = "refuse",
 ) -> DataFrame:
-    """The rows that documents hold of a table, or of several, as changes of it; documents are read once.
+    """The rows of one or several tables in documents, as changes of these tables; documents are read once.
 
     Keeps all columns but the document and adds `table`, `change` ("insert" or "delete"), `row` (JSON), `sequence`,
-    `error` and, under its own name, the document where there is an error. `key` is a column of whole numbers that tells
-    documents apart, later ones with larger numbers: with it every change has a number, `sequence`, by which changes are
-    put in order and known when they come again (of a document with rows of several tables, those of the first table
-    first); without it `sequence` is null. `structure`: rows are cut out of the
-    structure in this column, as `mediate` makes it. `limits` and `entities` are as for `match_documents`.
+    `error` and, under its own name, the document if there is an error. `key` is a column of whole numbers that
+    identifies documents; later documents have larger numbers. With `key`, every change has a number, `sequence`, which
+    orders changes and identifies repeated ones (in a document with rows of several tables, those of the first table
+    come first); without it, `sequence` is null. `structure`: rows are extracted from the structure in this column, as
+    `mediate` makes it. `limits` and `entities` are as for `match_documents`.
     """
     check_entities(entities)
     names = documents.columns
     if structure is not None:
         check_structure(documents.schema, structure, None)
     if key is not None and key not in names:
-        raise PipelineError(f"key: there is no column '{key}'; the columns are {', '.join(names)}")
+        raise PipelineError(f"key: no column '{key}'; the columns are {', '.join(names)}")
     if key is not None and not isinstance(documents.schema[key].dataType, t.ShortType | t.IntegerType | t.LongType):
         found = documents.schema[key].dataType.simpleString()
-        raise PipelineError(f"the column '{key}' is of type {found}; keys are whole numbers")
+        raise PipelineError(f"the column '{key}' is of type {found}; keys must be whole numbers")
     had = structure is not None and "error" in names
     check_columns(documents.schema, document, None, [TABLE, CHANGE, ROW, SEQUENCE, *([] if had else ["error"])])
     gone = (document, structure, "error" if had else None)
@@ -79,7 +79,7 @@ def extract_rows(
     fields.append(t.StructField(SEQUENCE, t.LongType()))
     fields += [t.StructField("error", ERROR), t.StructField(document, documents.schema[document].dataType)]
     if not isinstance(table, Extraction) and not table:
-        raise PipelineError("give at least one table to cut rows of")
+        raise PipelineError("give at least one table to extract")
     shipped = ShippedObject.of(table)
     if mediation is None:
         function = extracting(shipped, document, structure, key, limits, entities)
@@ -126,7 +126,7 @@ def extracting_stage(
 
 
 class RowCutter:
-    """An extraction in a worker, with what reads documents for it."""
+    """An extraction in a worker, with the reader of its documents."""
 
     def __init__(self, tables: Extraction | Sequence[Extraction], limits: Limits | None, entities: Entities) -> None:
         self._extractors = [Extractor(one) for one in ([tables] if isinstance(tables, Extraction) else tables)]
@@ -139,7 +139,7 @@ class RowCutter:
         batch = self._reader.read(part)
         made: list[_Change] = []
         errors: list[PathcastError | None] = []
-        before: Counter[int] = Counter()  # rows of a document that earlier tables had
+        before: Counter[int] = Counter()  # rows of a document in earlier tables
         for extractor in self._extractors:
             found, table = extractor.extract(batch), extractor.extraction.table
             numbers = [before[place] + number for place, number in zip(found.documents, found.numbers, strict=True)]
@@ -188,4 +188,4 @@ class RowCutter:
 def _too_many(number: int) -> PathcastError | None:
     if number < _MOST_ROWS:
         return None
-    return LimitError(f"a document has at most {_MOST_ROWS:,} rows; this is one more")
+    return LimitError(f"the document has more than {_MOST_ROWS:,} rows")

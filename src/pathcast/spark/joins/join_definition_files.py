@@ -1,8 +1,8 @@
 """The files that standing joins of a pipeline need: a schema file and subscriptions, read and checked without Spark.
 
-With a folder of versions, a file of subscriptions says who shall be subscribed: it is held against the newest version,
-line by line, and what differs becomes the next one. A line that stays keeps its id; batches of subscriptions, which a
-program has published, stay as well.
+With a folder of versions, a file of subscriptions lists all wanted subscriptions: it is compared with the newest
+version, line by line, and the difference becomes the next version. A line that stays keeps its id; batches of
+subscriptions that a program has published stay as well.
 
 Invariant: after `publish_file` the newest version has the subscriptions of the file, under the ids that they had.
 """
@@ -26,16 +26,18 @@ Queries = dict[str | None, list[str]]
 
 
 def read_tables(joins: Joins) -> SchemaFile:
-    """The schema, and where rows stand in documents."""
+    """The schema, and the paths of rows in documents."""
     found = read_schema_file(joins.schema)
     if not found.extractions:
-        raise PipelineError(f"{joins.schema}: there is no [rows.TABLE], so documents have no rows of any table")
+        raise PipelineError(
+            f"{joins.schema}: no [rows.TABLE]; add one for each table, with the paths of its rows in documents"
+        )
     return found
 
 
 def read_join_subscriptions(file: str) -> Queries:
-    """The queries of a file by subscriber: CSV of `subscriber` and `query`, or text with a query per line and
-    comments that begin with `--`, of nobody.
+    """The queries of a file by subscriber: CSV of `subscriber` and `query`, or text with a query per line, without
+    subscriber, and comments that begin with `--`.
     """
     path = Path(file)
     try:
@@ -52,10 +54,12 @@ def read_join_subscriptions(file: str) -> Queries:
     try:
         if not {"subscriber", "query"} <= set(reader.fieldnames or ()):
             columns = ", ".join(reader.fieldnames or ()) or "none"
-            raise PipelineError(f"{path}: its columns are {columns}, not subscriber, query")
+            raise PipelineError(f"{path}: the columns must be subscriber, query, got {columns}")
         for row in reader:
             if None in row:
-                raise PipelineError(f"{path}, line {reader.line_num}: a query that holds a comma stands in quotes")
+                raise PipelineError(
+                    f"{path}, line {reader.line_num}: too many columns; put a query that contains a comma in quotes"
+                )
             found.setdefault(row["subscriber"] or None, []).append(row["query"] or "")
     except csv.Error as error:
         raise PipelineError(f"{path}, line {reader.reader.line_num}: not CSV: {error}") from None
@@ -63,8 +67,8 @@ def read_join_subscriptions(file: str) -> Queries:
 
 
 class JoinFiles(NamedTuple):
-    """What the files of standing joins say: of how many tables documents have rows; the newest version, if there is
-    one, and how it is to be changed; without one, who is subscribed.
+    """The content of the files of standing joins: the number of tables with rows in documents; the newest version, if
+    there is one, and the changes to it; without one, the subscriptions.
     """
 
     tables: int
@@ -74,13 +78,13 @@ class JoinFiles(NamedTuple):
 
     @property
     def subscriptions(self) -> int:
-        """How many there are after the change."""
+        """The number of subscriptions after the change."""
         there = 0 if self.newest is None else sum(1 for _ in self.newest)
         return there + sum(map(len, self.add.values())) - len(self.remove)
 
 
 def check_joins(joins: Joins) -> JoinFiles:
-    """Read the files that joins need; `PathcastError` tells what is wrong with them."""
+    """Read the files of joins; raises `PathcastError` if they are invalid."""
     schema, tables = read_tables(joins)
     newest = None
     if joins.versions is not None and versions(joins.versions):
@@ -88,8 +92,8 @@ def check_joins(joins: Joins) -> JoinFiles:
         _check_same(joins, joins.versions, schema, newest)
     elif joins.subscriptions is None:
         raise PipelineError(
-            f"joins.versions: there are no subscriptions at {joins.versions}; give joins.subscriptions, a file of "
-            "them, or begin with publish_joins(folder, standing)"
+            f"joins.versions: no subscriptions at {joins.versions}; give joins.subscriptions, a file of "
+            "them, or publish the first version with publish_joins(folder, standing)"
         )
     add: Queries = {}
     remove: list[int] = []
@@ -103,7 +107,7 @@ def check_joins(joins: Joins) -> JoinFiles:
 
 
 def publish_file(joins: Joins) -> str:
-    """Publish what has changed in the file of subscriptions, where there are a file and versions; say it in a line."""
+    """Publish what has changed in the file of subscriptions, if there are a file and versions; return a report."""
     if joins.versions is None or joins.subscriptions is None:
         return ""
     found = check_joins(joins)
@@ -119,16 +123,16 @@ def publish_file(joins: Joins) -> str:
 
 
 def _check_same(joins: Joins, folder: str, schema: Schema, newest: StandingJoins) -> None:
-    """Refuse versions that are of other tables, or of another scheme."""
+    """Reject versions of other tables or of another scheme."""
     if newest.scheme != joins.scheme:
         raise PipelineError(
-            f"joins.scheme: the subscriptions at {folder} are for {newest.scheme}, not {joins.scheme}; say so, or "
-            "choose another folder for joins.versions and another checkpoint"
+            f"joins.scheme: the subscriptions at {folder} are for {newest.scheme}, not {joins.scheme}; set "
+            f"joins.scheme = {newest.scheme!r}, or choose another folder for joins.versions and another checkpoint"
         )
     if describe(newest.schema) != describe(schema):
         raise PipelineError(
-            f"joins.schema: the tables or joins of {joins.schema} are not those of the subscriptions at {folder}; take "
-            "these, or choose another folder for joins.versions and another checkpoint"
+            f"joins.schema: the tables or joins of {joins.schema} differ from those of the subscriptions at {folder}; "
+            "use the same, or choose another folder for joins.versions and another checkpoint"
         )
 
 

@@ -1,12 +1,12 @@
-"""Deliveries of joins: each message goes to the subscriptions one of whose filters matches it, and to no others.
+"""Deliveries of joins: each message goes to the subscriptions with a filter that matches it, and to no others.
 
-Who they are is decided by the filters alone (`pathcast.network.join_recipients`), as a content network does it. The
-filters can be in shards, by the ids of subscriptions: every message meets every shard, and a worker holds the filters
-of one.
+Only the filters decide (`pathcast.network.join_recipients`), as in a content-based network. The filters can be split
+into shards, by the ids of subscriptions: every message is matched against every shard, and a worker holds the filters
+of one shard.
 
 Invariant: a message has a row for each subscription that it concerns, whatever the shards; in a stream by the version
 that its micro-batch is pinned to.
-Cost: reading a message some 50 µs; a look into blocks of filters; rows are made as columns.
+Cost: reading a message some 50 µs; a look-up in blocks of filters; rows are built as columns.
 """
 
 from collections.abc import Callable, Iterator
@@ -29,7 +29,7 @@ from .worker_subscriptions import Subscribed, find_subscriptions
 
 SUBSCRIPTION, SUBSCRIBER = "subscription", "subscriber"
 LISTED = "subscriptions"
-# Rows leave in Arrow batches of about so many.
+# Rows per Arrow batch, approximately.
 _BATCH_ROWS = 20_000
 _Batches = Iterator[pa.RecordBatch]
 
@@ -48,17 +48,17 @@ def deliver_joins(
     """One row per message and subscription that it concerns: the message's columns, `subscription` and `subscriber`.
 
     `messages` are those of `join_subscriptions`, or any frame with a binary column `message`. The subscriptions are
-    given, or lie in `versions`, with `pins` and `version`, as for `join_subscriptions`: in one stream both stages take
-    the same version. Given ones that are many are put below `folder`. With `shards`, so many workers have a part
+    given as an object, or are in `versions`, with `pins` and `version`, as for `join_subscriptions`: in one stream both
+    stages use the same version. A large object is written below `folder`. With `shards`, this many workers hold a part
     of the filters each. With `lists`, a row per message (and shard) has all ids in `subscriptions`, if there are any:
-    the same in fewer bytes where a message concerns thousands. Rows with `error` are left out (`dead_letters`).
+    fewer bytes if a message concerns thousands. Rows with `error` are omitted (`dead_letters`).
     """
     added = [LISTED] if lists else [SUBSCRIPTION, SUBSCRIBER]
     _check_messages(messages, [*added, *([SHARD_COLUMN] if shards is not None else [])])
     if (subscriptions is None) == (versions is None):
-        raise PipelineError("say who is subscribed: StandingJoins, or versions=… for a folder of them, one of the two")
+        raise PipelineError("give either subscriptions, a StandingJoins, or versions=…, a folder of them")
     if shards is not None and shards < 1:
-        raise PipelineError(f"shards={shards}: must be a whole number from 1 up")
+        raise PipelineError(f"shards must be a whole number of at least 1, got {shards}")
     subscribed = find_subscriptions(
         subscriptions, folder, versions, pins, streaming=messages.isStreaming, version=version
     )
@@ -122,7 +122,7 @@ def _rows(
 def _check_messages(messages: DataFrame, added: list[str]) -> None:
     names = messages.columns
     if "message" not in names or not isinstance(messages.schema["message"].dataType, t.BinaryType):
-        raise PipelineError(f"there is no binary column 'message'; the columns are {', '.join(names)}")
+        raise PipelineError(f"no binary column 'message'; the columns are {', '.join(names)}")
     for name in names:
         if name.lower() in added:
-            raise PipelineError(f"the column '{name}' is taken, and would be added; rename it first")
+            raise PipelineError(f"the column '{name}' already exists, and this stage adds it; rename it first")

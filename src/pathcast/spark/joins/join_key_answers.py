@@ -1,10 +1,10 @@
-"""Answers of keys: the messages and errors of one key and micro-batch travel as one row, and become a row each.
+"""Answers of keys: the messages and errors of one key and micro-batch travel as one row, and are then unfolded.
 
-    answers   sequences (int64), numbers (int32), lengths (int32), the bytes of all messages one after the other
-    refused   changes that could not be made: sequence, table, change, row, values, error
+    `answers`   sequences (int64), numbers (int32), lengths (int32), the bytes of all messages one after the other
+    `refused`   changes that could not be applied: sequence, table, change, row, values, error
 
 Invariant: the rows of a key stand in the order of sequence and number.
-Cost: nothing is made per message but its bytes; errors are objects.
+Cost: per message only its bytes are created; errors are objects.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -40,22 +40,22 @@ _ARROW_MESSAGES = pa.schema(
     ]
 )
 MESSAGES = spark_schema(_ARROW_MESSAGES)
-# Messages leave in Arrow batches of so many bytes and rows, or a few more.
+# Bytes and rows of an Arrow batch of messages, approximately.
 _BATCH_BYTES, _BATCH_ROWS = 8 << 20, 50_000
 _Text: TypeAlias = str | None
 _Number: TypeAlias = int | None
-# A change that can't be made: sequence, table, change, row, values; reason, line and column of the error.
+# A change that cannot be applied: sequence, table, change, row, values; reason, line and column of the error.
 Refusal = tuple[_Number, _Text, _Text, _Text, _Text, tuple[_Text, _Number, _Number]]
 _Key = tuple[int | None, str | None]
 _Packed = tuple[bytes, bytes, bytes, bytes]
 _ADVICE = "install the same Pathcast on all workers"
 _ANSWERS: MessagePack[_Packed] = MessagePack(_Packed, "the answers of a key", _ADVICE)
-_REFUSALS: MessagePack[list[Refusal]] = MessagePack(list[Refusal], "the refused changes of a key", _ADVICE)
+_REFUSALS: MessagePack[list[Refusal]] = MessagePack(list[Refusal], "the rejected changes of a key", _ADVICE)
 _Batches = Iterator[pa.RecordBatch]
 
 
 def pack(messages: EncodedMessages, schema: Schema) -> tuple[bytes | None, bytes | None]:
-    """The messages of a key as bytes, and the changes that could not be made; None for none."""
+    """The messages of a key as bytes, and the changes that could not be applied; None if there are none."""
     refused = [
         (event.sequence, *_letter(schema, event), (error.reason, error.line, error.column))
         for event, error in messages.errors
@@ -66,13 +66,13 @@ def pack(messages: EncodedMessages, schema: Schema) -> tuple[bytes | None, bytes
 
 
 def pack_refused(refused: Iterable[Refusal]) -> bytes | None:
-    """Changes that can't be made, as bytes; None for none."""
+    """Changes that cannot be applied, as bytes; None if there are none."""
     found = list(refused)
     return _REFUSALS.write(found) if found else None
 
 
 def unfold(batches: _Batches) -> _Batches:
-    """A row for each message and error, of what keys have answered."""
+    """A row for each message and error in the answers of keys."""
     waiting: list[tuple[_Key, _Packed]] = []
     rows = size = 0
     for batch in batches:

@@ -1,19 +1,19 @@
-"""Standing joins on Spark: changes of tables in, the messages that keep all clients right out.
+"""Standing joins on Spark: changes of tables in, messages that keep all clients up to date out.
 
     changes ─ fan out, gather ─▶ (edge, join value, events) ─ shuffle, transformWithState ─▶ (key, answers) ─▶ messages
 
-What happens under one join value of one edge needs no other rows (`pathcast.joins.partition.join_value_parts`), so that
-is the key of the state: one value a key, in Spark's state store (RocksDB), with the rows of both tables as the joins
-room writes them. Events of one key come as one row and its messages leave as one (`event_fanout.py`,
-`join_key_answers.py`), so that a key costs one look into the store, one entry and few rows a micro-batch.
+The changes under one join value of one edge need no other rows (`pathcast.joins.partition.join_value_parts`), so edge
+and join value are the key of the state: one value per key, in Spark's state store (RocksDB), with the rows of both
+tables as package joins writes them. Events of one key arrive as one row and its messages leave as one
+(`event_fanout.py`, `join_key_answers.py`), so that a key costs one read, one write and few rows per micro-batch.
 
 Invariant: messages are those of one server, in the order of `sequence` under each key. An event is applied with the
-micro-batch that brings it, in the order of `sequence` among those of the batch, under all of its keys alike: one that
-comes late is applied late. One that came within the last `REMEMBERED` micro-batches is passed by, and so is one whose
-row is still there. A replayed micro-batch gives the same messages.
-Cost: a look and an entry a key and micro-batch, some 2 ms with all that Spark does for it; a worker that ran the key
-last time need not read it anew. A change takes workers some 30 µs where `pathcast.joins.schemes.event_messages` fits,
-else some 110.
+micro-batch that contains it, in the order of `sequence` within the batch, and in the same way under all of its keys: a
+late event is applied late. An event that already arrived within the last `REMEMBERED` micro-batches, or whose row still
+exists, is skipped. A replayed micro-batch gives the same messages.
+Cost: a read and a write per key and micro-batch, some 2 ms including Spark's own work; a worker that processed the key
+last time need not read it again. A change takes workers some 30 µs if `pathcast.joins.schemes.event_messages` applies,
+otherwise some 110 µs.
 """
 
 import os
@@ -51,27 +51,26 @@ def join_subscriptions(
     version: int | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
 ) -> DataFrame:
-    """The messages that changes of tables mean for standing joins (docs/guides/joins.md).
+    """The messages that changes of tables cause for standing joins (docs/guides/joins.md).
 
-    `changes` has the columns `table`, `change` (insert, delete, update), `row` (JSON), `sequence`, a whole number of
-    its own for each change, and for updates `values` (JSON). Where `subscriptions` are many, they are put below
-    `folder`, which every worker can read.
+    `changes` has the columns `table`, `change` (insert, delete, update), `row` (JSON), `sequence`, a unique whole
+    number for each change, and for updates `values` (JSON). Many `subscriptions` are written below `folder`, which
+    every worker must be able to read.
 
-    Subscriptions that come and go while a stream runs lie in a folder, `versions` (`publish_joins`), in place of
-    `subscriptions`: each micro-batch takes the newest version, and stays with it when it is replayed. `pins` is the
-    folder that records the version of each micro-batch, instead of one in `versions`. `version` is the one to take, for
-    all tasks alike.
-    `checkpoint` is the folder of the stream's checkpoint, which workers see as well: over Spark Connect, tasks of a
-    `foreachBatch` find there which micro-batch they belong to. They need it for `versions`, and to forget changes that
+    Subscriptions that change while a stream runs are in a folder, `versions` (`publish_joins`), instead of
+    `subscriptions`: each micro-batch uses the newest version, and keeps it when it is replayed. `pins` is the folder
+    that records the version of each micro-batch, instead of one in `versions`. `version` is a fixed version for all
+    tasks. `checkpoint` is the folder of the stream's checkpoint, which workers must see as well: over Spark Connect,
+    tasks of a `foreachBatch` read their micro-batch from it. They need it for `versions`, and to forget changes that
     came long ago.
 
     A row per message: `edge` and `join_value`, the key in whose order messages come; `sequence` of the change and the
-    `number` of the message within it; `message`, which `pathcast.messages.decode` reads. A change that can't be made
-    is a row with `error` and the change. On streams the tables live in the checkpoint.
+    `number` of the message within it; `message`, which `pathcast.messages.decode` reads. A change that cannot be
+    applied is a row with `error` and the change. On streams the tables live in the checkpoint.
     """
     _check_changes(changes)
     if (subscriptions is None) == (versions is None):
-        raise PipelineError("give subscriptions, a StandingJoins, or versions=…, a folder of them: one of the two")
+        raise PipelineError("give either subscriptions, a StandingJoins, or versions=…, a folder of them")
     timed = checkpoint is not None and changes.isStreaming and is_remote()
     subscribed = find_subscriptions(
         subscriptions,
@@ -85,7 +84,7 @@ def join_subscriptions(
     provider = str(changes.sparkSession.conf.get(_PROVIDER, ""))
     if "RocksDB" not in provider:
         raise PipelineError(
-            f"the session keeps state with {provider or 'its default'}; joins need RocksDB: set {_PROVIDER} to "
+            f"the session keeps its state with {provider or 'its default'}, but joins need RocksDB: set {_PROVIDER} to "
             "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider (pathcast.spark.session does)"
         )
     wanted = [name for name in (*LETTER, SEQUENCE, "error") if name in changes.columns]
@@ -98,7 +97,7 @@ def join_subscriptions(
 
 
 class JoinProcessor(StatefulProcessor):
-    """What a worker does with the events of a key: the part of the join that they concern, run from its state."""
+    """Processes the events of a key in a worker: runs the part of the join that they concern from its state."""
 
     def __init__(self, subscribed: Subscribed) -> None:
         self._subscribed = subscribed

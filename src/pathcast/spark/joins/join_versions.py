@@ -1,10 +1,10 @@
-"""Versions of subscriptions to joins: a folder of descriptions that are published one after the other.
+"""Versions of subscriptions to joins: a folder of descriptions, published one after the other.
 
     subscriptions/versions/00000001/   a snapshot: the description of standing joins (joins/partition/stored_joins.py)
     subscriptions/pins/…               which version a micro-batch of a stream belongs to (replay_version_pins.py)
 
-Invariant: in a version ids mean what they meant in those before. A version never changes.
-Cost: publishing writes all subscriptions, and looks at the new ones alone. Needs no Spark.
+Invariant: an id means the same in all versions. A version never changes.
+Cost: publishing writes all subscriptions, and reads only the new ones. Needs no Spark.
 """
 
 from collections.abc import Iterable
@@ -19,7 +19,7 @@ from ..publishing.index_versions import GRACE, KEEP, AnyPath, latest, publish_ve
 
 
 class JoinsVersion(NamedTuple):
-    """A version that was published, and the ids of the subscriptions that came with it."""
+    """A published version, and the ids of its new subscriptions."""
 
     number: int
     added: range
@@ -35,11 +35,11 @@ def publish_joins(
     keep: int = KEEP,
     grace: float = GRACE,
 ) -> JoinsVersion:
-    """Write the first version of subscriptions to a folder, or the next: the newest one with some more, without others.
+    """Write the first version of subscriptions to a folder, or the next: the newest with additions and removals.
 
     `standing` is the first version. After it, `add` are queries, or queries by subscriber; `batches` many with ranges
-    as arrays; `remove` are ids. Ids are never used again. Subscribers are text, whole numbers or None. Streams take the
-    version up with their next micro-batch; `initial_contents` has what the new ones have at that moment.
+    as arrays; `remove` are ids. Ids are never reused. Subscribers are text, whole numbers or None. Streams use the
+    version from their next micro-batch on; `initial_contents` has the contents of the new subscriptions at that moment.
     """
     added = range(0)
 
@@ -48,11 +48,13 @@ def publish_joins(
         known = versions(folder)
         if standing is not None and (known or add or batches or remove):
             raise PipelineError(
-                f"standing=… is the first version, and there is {'one' if known else 'nothing to add to'}; "
-                "say what changes with add, remove and batches"
+                f"standing=… gives the first version, but there is {'one already' if known else 'nothing to add to'}; "
+                "give changes with add, remove and batches"
             )
         if standing is None and not known:
-            raise PipelineError(f"there are no subscriptions at {folder}; begin with publish_joins(folder, standing)")
+            raise PipelineError(
+                f"no subscriptions at {folder}; publish the first version with publish_joins(folder, standing)"
+            )
         newest = open_joins(folder) if standing is None else None
         whole = newest.changed(add, remove, batches) if newest is not None else standing
         assert whole is not None
@@ -66,5 +68,7 @@ def publish_joins(
 def open_joins(folder: AnyPath, version: int | None = None) -> StandingJoins:
     """A version of subscriptions, the newest unless a number is given."""
     if version is None and not versions(folder):
-        raise PipelineError(f"there are no subscriptions at {folder}; begin with publish_joins(folder, standing)")
+        raise PipelineError(
+            f"no subscriptions at {folder}; publish the first version with publish_joins(folder, standing)"
+        )
     return open_standing(version_folder(folder, latest(folder) if version is None else version))

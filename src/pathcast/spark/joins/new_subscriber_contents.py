@@ -1,12 +1,12 @@
-"""Initial contents: what subscribers that are new in a micro-batch have at that moment, read from its state.
+"""Initial contents: the contents of subscriptions that are new in a micro-batch, read from its state.
 
-A version of the subscriptions takes effect with a micro-batch, for all keys at once. Whoever is new in it begins with
-the tables as the micro-batch before left them, which Spark's reader of state gives, and goes on with the messages of
-this one. Both are the same however often they are made, so a job of its own can do it, then or later, as long as the
-checkpoint keeps the state (the last 100 micro-batches).
+A version of the subscriptions takes effect with a micro-batch, for all keys at once. A new subscription begins with the
+tables as the micro-batch before left them, read by Spark's state reader, and continues with the messages of this one.
+Both can be repeated with the same result, so a separate job can compute them, then or later, as long as the checkpoint
+keeps the state (the last 100 micro-batches).
 
 Invariant: contents and the messages from the micro-batch on, in the order of each key, are the query's rows.
-Cost: the state is read once; an index look-up a row, and what is listed.
+Cost: the state is read once; an index look-up per row, and the listed rows.
 """
 
 from collections.abc import Callable, Iterator
@@ -37,7 +37,7 @@ _ARROW_CONTENTS = pa.schema(
     ]
 )
 CONTENTS = spark_schema(_ARROW_CONTENTS)
-# Messages leave in Arrow batches of so many.
+# Messages per Arrow batch.
 _BATCH_ROWS = 10_000
 _Batches = Iterator[pa.RecordBatch]
 
@@ -51,14 +51,14 @@ def initial_contents(
     pins: AnyPath | None = None,
     operator: int = 0,
 ) -> DataFrame:
-    """What the subscriptions that are new in a micro-batch of a stream have to begin with.
+    """The initial contents of subscriptions that are new in a micro-batch of a stream.
 
-    `versions` and `pins` as `join_subscriptions` has them; `checkpoint` is the stream's folder, `batch` the number of a
+    `versions` and `pins` as for `join_subscriptions`; `checkpoint` is the stream's folder, `batch` the number of a
     micro-batch that has begun (in `foreachBatch`: after its messages were written). `operator` is the number of the
     join among the stream's stateful operators, the first being 0.
 
     A row per subscription and key with rows for it: `subscription` and `subscriber`, `edge`, `join_value`, and
-    `message`, which a client receives before the messages of this micro-batch. No rows when nobody is new.
+    `message`, which a client receives before the messages of this micro-batch. No rows if no subscription is new.
     """
     found = newcomers(versions, checkpoint, batch, pins=pins)
     if found is None:
@@ -80,21 +80,23 @@ def initial_contents(
 def newcomers(
     versions: AnyPath, checkpoint: AnyPath, batch: int, *, pins: AnyPath | None = None
 ) -> tuple[int, int] | None:
-    """The version of a micro-batch, and the first id that is new in it; None when nobody is."""
+    """The version of a micro-batch, and the first id that is new in it; None if there is none."""
     known = pins_of(Path(versions).absolute(), query_id(checkpoint), None if pins is None else Path(pins).absolute())
     if batch not in known:
-        raise PipelineError(f"micro-batch {batch} of {checkpoint} has not begun, or is long past: it has no pin")
+        raise PipelineError(f"micro-batch {batch} of {checkpoint} has no pin: it has not begun, or was too long ago")
     before = [number for number in known if number < batch]
     if batch == 0 or (before and known[max(before)] == known[batch]):
         return None
     if not before:
-        raise PipelineError(f"it is not known any more which version micro-batch {batch - 1} of {checkpoint} had")
+        raise PipelineError(
+            f"the version of micro-batch {batch - 1} of {checkpoint} is no longer known: its pin was removed"
+        )
     first, after = (next_id_in(version_folder(versions, known[number])) for number in (max(before), batch))
     return None if after == first else (known[batch], first)
 
 
 class _Fresh:
-    """The subscriptions of a version with ids from one on."""
+    """The subscriptions of a version with ids from a given id on."""
 
     def __init__(self, standing: StandingJoins, first: int) -> None:
         fresh = standing.since(first)

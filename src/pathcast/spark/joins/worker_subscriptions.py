@@ -1,10 +1,11 @@
-"""Subscriptions to joins as workers find them: with the stage, or as versions in a folder that come while it runs.
+"""Subscriptions to joins in workers: sent with the stage, or as versions in a folder that change while it runs.
 
-Many subscriptions of a stage lie in a folder that every worker can read, named by their content.
+Large sets of a stage are in a folder that every worker can read, named by a digest of their content.
 
 Invariant: all tasks of a micro-batch, and of its replays, get the same version (join_versions.py,
 replay_version_pins.py).
-Cost: a worker builds the index of a version once: some 1 µs a subscription that came as arrays, 0.1 ms another.
+Cost: a worker builds the index of a version once: some 1 µs per subscription given as arrays, 0.1 ms per other
+subscription.
 """
 
 from collections.abc import Callable
@@ -22,24 +23,24 @@ from ..publishing.index_versions import versions as versions_in
 from ..sessions.shipped_objects import ShippedObject
 
 T = TypeVar("T")
-# Subscriptions travel with a function up to this many bytes: PySpark broadcasts a function of a million bytes, and its
-# state functions can't open a broadcast.
+# The most bytes of subscriptions that travel with a function: PySpark broadcasts a function of a million bytes, and its
+# state functions cannot open a broadcast.
 MOST_BYTES = 256 << 10
-# A worker keeps open what two versions are used for.
+# Open objects that a worker keeps: enough for two versions.
 _KEPT = 6
-# What this process has open, the least recently used first.
+# Open objects of this process, the least recently used first.
 _opened: dict[tuple[Any, ...], Any] = {}
 
 
 @dataclass(frozen=True, slots=True)
 class StoredJoins:
-    """Subscriptions in a folder: a version, or those with a digest that were put there for a stage."""
+    """Subscriptions in a folder: a version, or a set with a digest, written for a stage."""
 
     folder: str
     digest: str | None = None
 
     def open(self) -> StandingJoins:
-        """The subscriptions; `PipelineError` when a worker does not find those of its stage."""
+        """The subscriptions; raises `PipelineError` if a worker does not find those of its stage."""
         try:
             return open_standing(self.folder, self.digest)
         except SnapshotError as error:
@@ -55,7 +56,7 @@ class StoredJoins:
 class Subscribed:
     """Where workers find subscriptions: with the stage, in a folder that belongs to it, or in an index.
 
-    `checkpoint` is that of the stream, where tasks find their micro-batch in it by its time.
+    `checkpoint` is that of the stream, if tasks find their micro-batch in it by time.
     """
 
     shipped: ShippedObject | StoredJoins | None
@@ -63,13 +64,13 @@ class Subscribed:
     checkpoint: str | None = None
 
     def batch(self, time: int | None) -> tuple[str, int] | None:
-        """The query and the micro-batch of this time; None where the task knows them by itself."""
+        """The query and the micro-batch of this time; None if the task itself knows them."""
         if self.checkpoint is None or time is None:
             return None
         return query_id(self.checkpoint), batch_at(self.checkpoint, time)
 
     def open(self, make: Callable[..., T], *more: Any, batch: tuple[str, int] | None = None) -> T:
-        """What `make` makes of the subscriptions that the running task has to use; in each process made once."""
+        """The result of `make` for the subscriptions of the running task, computed once per process."""
         if isinstance(self.shipped, ShippedObject):
             return self.shipped.open(make, *more)
         stored = self._stored(batch) if self.shipped is None else self.shipped
@@ -83,11 +84,11 @@ class Subscribed:
         return found  # type: ignore[no-any-return]
 
     def _stored(self, batch: tuple[str, int] | None) -> StoredJoins:
-        """The version in the index that a micro-batch has to use."""
+        """The version in the index that a micro-batch must use."""
         assert self.index is not None
         if batch is None and self.index.unpinned():
             raise PipelineError(
-                "the task does not know its micro-batch, so it can't be pinned to a version of the subscriptions "
+                "the task does not know its micro-batch, so it cannot be pinned to a version of the subscriptions "
                 "(foreachBatch over Spark Connect hides it); give join_subscriptions the stream's checkpoint=…, and "
                 "deliver_joins inside foreachBatch version=pin_version(versions, query_id(checkpoint), batch)"
             )
@@ -105,21 +106,21 @@ def find_subscriptions(
     checkpoint: AnyPath | None = None,
     most_bytes: int = MOST_BYTES,
 ) -> Subscribed:
-    """What to tell the workers: subscriptions themselves, or where versions lie.
+    """The description for workers: the subscriptions themselves, or the folder of versions.
 
     Subscriptions of more than `most_bytes` bytes go to a folder below `folder`.
     """
     where = None if checkpoint is None else str(Path(checkpoint).absolute())
     if versions is None:
         if pins is not None or version is not None:
-            raise PipelineError("pins and version go with versions=…, a folder of subscriptions that come and go")
+            raise PipelineError("pins= and version= need versions=…, a folder of versions of subscriptions")
         assert standing is not None
         return Subscribed(ship(standing, folder, most_bytes), None, where)
     if folder is not None:
-        raise PipelineError("folder=… is for subscriptions that are given here; those of versions=… lie there")
+        raise PipelineError("folder= does not work with versions=…, which already is a folder; omit it")
     if not versions_in(versions):
         raise PipelineError(
-            f"there is no version of subscriptions at {versions}; begin with publish_joins(folder, standing)"
+            f"no version of subscriptions at {versions}; publish the first with publish_joins(folder, standing)"
         )
     return Subscribed(
         None,
@@ -135,8 +136,8 @@ def ship(standing: StandingJoins, folder: AnyPath | None, most_bytes: int = MOST
         return shipped
     if folder is None:
         raise PipelineError(
-            f"the subscriptions take {len(shipped.data):,} bytes, too many to travel with the stage; give folder=…, a "
-            "folder that every worker can read, to put them in (in a pipeline file: joins.versions)"
+            f"the subscriptions take {len(shipped.data):,} bytes, too many to send with the stage; give folder=…, a "
+            "folder that every worker can read, to store them (in a pipeline file: joins.versions)"
         )
     place, digest = save_standing_under(standing, folder)
     return StoredJoins(str(place), digest)

@@ -1,6 +1,6 @@
-"""Checks of columns: what every stage asks of its frame before anything runs, and the column of errors that all share.
+"""Checks of columns: what every stage checks in its frame before anything runs, and the shared column of errors.
 
-Invariant: a stage that does not raise here finds its columns, of the right types, and overwrites none.
+Invariant: a stage that passes these checks has its columns, of the right types, and overwrites none.
 """
 
 import pyarrow as pa
@@ -15,35 +15,39 @@ ERROR = spark_schema(pa.schema(ERROR_TYPE))
 
 
 def check_entities(entities: object) -> None:
-    """Reject anything that is not a way with entities, before a worker does."""
+    """Reject an invalid `entities` on the driver, before a worker does."""
     if entities not in ("refuse", "expand"):
-        raise PipelineError(f"entities={entities!r}: must be 'refuse' or 'expand'")
+        raise PipelineError(f"entities must be 'refuse' or 'expand', got {entities!r}")
 
 
 def check_structure(schema: t.StructType, structure: str, document_path: str | None) -> None:
-    """Refuse a frame that has no such structures."""
+    """Reject a frame without a column of structures."""
     names = schema.fieldNames()
     if structure not in names or not isinstance(schema[structure].dataType, t.BinaryType):
-        raise PipelineError(f"there is no binary column '{structure}'; the columns are {', '.join(names)}")
+        raise PipelineError(f"no binary column '{structure}'; the columns are {', '.join(names)}")
     if document_path is not None:
-        raise PipelineError("structure goes with document: structures refer to documents in the same row")
+        raise PipelineError(
+            "structure= does not work with document_path=: structures refer to documents in the same row"
+        )
     if "error" in names and schema["error"].dataType != ERROR:
-        raise PipelineError("the column 'error' is not one that a stage of Pathcast made; rename it first")
+        raise PipelineError("the column 'error' was not made by Pathcast; rename it first")
 
 
 def check_columns(schema: t.StructType, document: str, document_path: str | None, added: list[str]) -> None:
-    """Refuse a frame that has no such documents, or a column of a name that is to be added."""
+    """Reject a frame without the column of documents, or with a column that the stage would add."""
     names = schema.fieldNames()
     column, what = (document, "documents") if document_path is None else (document_path, "paths of documents")
     if column not in names:
-        raise PipelineError(f"there is no column '{column}' with {what}; the columns are {', '.join(names)}")
+        raise PipelineError(f"no column '{column}' with {what}; the columns are {', '.join(names)}")
     kind = schema[column].dataType
     if document_path is None and not isinstance(kind, t.BinaryType | t.StringType):
-        raise PipelineError(f"the column '{column}' is of type {kind.simpleString()}; documents are binary or string")
+        raise PipelineError(
+            f"the column '{column}' is of type {kind.simpleString()}; documents must be binary or string"
+        )
     if document_path is not None and not isinstance(kind, t.StringType):
-        raise PipelineError(f"the column '{column}' is of type {kind.simpleString()}; paths are strings")
+        raise PipelineError(f"the column '{column}' is of type {kind.simpleString()}; paths must be strings")
     if len(set(names)) < len(names):
         raise PipelineError(f"two columns have the same name; the columns are {', '.join(names)}")
     for name in names:
-        if name.lower() in added:  # Spark's column names don't tell capitals apart
-            raise PipelineError(f"the column '{name}' is taken, and would be added; rename it first")
+        if name.lower() in added:  # Spark's column names ignore case
+            raise PipelineError(f"the column '{name}' already exists, and this stage adds it; rename it first")

@@ -1,10 +1,10 @@
 """Columns: a column of documents in an Arrow batch as one array of bytes, and matches as a column of lists.
 
-The bytes of a binary or string column lie one after the other already. They are copied once, because the scanner
-wants zero bytes after the last document; offsets become 64 bits wide; nothing is made per document. A long column comes
-in parts, so that what a batch needs in memory does not depend on how large Spark made it.
+The bytes of a binary or string column are contiguous. They are copied once, because the scanner needs zero bytes after
+the last document; offsets become 64 bits wide; no object is created per document. A long column is split into parts, so
+that the memory for a batch does not depend on how large Spark made it.
 
-Invariant: the parts of a column hold its rows, each once, in order.
+Invariant: the parts of a column contain each of its rows once, in order.
 """
 
 import os
@@ -22,7 +22,7 @@ from pathcast.errors import DocumentError, PathcastError, PipelineError
 from pathcast.kernels import Int64s, UInt8s
 from pathcast.store import offsets_of
 
-# A part has at most so many bytes, unless a single document is larger, and so many rows.
+# The most bytes of a part, unless a single document is larger, and the most rows.
 PART_BYTES = (4 << 20) - PADDING
 PART_ROWS = 1 << 14
 _LARGEST_OFFSET = (1 << 31) - 1
@@ -35,7 +35,7 @@ ERROR_TYPE = pa.struct([("reason", pa.string()), ("line", pa.int32()), ("column"
 class Part(NamedTuple):
     """Rows `begin` to `end` of a column: document `i` of it is `data[offsets[i] : offsets[i + 1]]`.
 
-    `structures`: its structure, cut likewise (`pathcast.documents.pack`), where the documents are not to be parsed.
+    `structures`: their structures, split the same way (`pathcast.documents.pack`), if documents are not parsed.
     `documents`: the documents as an earlier stage in the same worker has read them, errors included.
     """
 
@@ -50,7 +50,7 @@ class Part(NamedTuple):
 
 
 def parts_of_values(column: pa.Array, *, part_bytes: int = PART_BYTES, part_rows: int = PART_ROWS) -> Iterator[Part]:
-    """The documents of a binary or string column. A part is good until the next is asked for."""
+    """The documents of a binary or string column. A part is valid until the next one is requested."""
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     text = pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
@@ -77,10 +77,10 @@ def parts_of_values(column: pa.Array, *, part_bytes: int = PART_BYTES, part_rows
         copied = room[: last - first + PADDING]
         copied[: last - first] = data[first:last]
         copied[last - first :] = 0
-        # A null may have bytes behind it: they are passed by, as it is known to have failed.
+        # A null may have bytes: skip them, because the row has already failed.
         missing = nulls[np.searchsorted(nulls, begin) : np.searchsorted(nulls, end)] - begin
         failed: dict[int, PathcastError] = dict.fromkeys(
-            missing.tolist(), PipelineError("there is no document: the column is null")
+            missing.tolist(), PipelineError("no document: the column is null")
         )
         yield Part(begin, end, copied, edges[begin : end + 1] - first, failed, text)
         begin = end
@@ -89,7 +89,7 @@ def parts_of_values(column: pa.Array, *, part_bytes: int = PART_BYTES, part_rows
 def parts_of_files(
     column: pa.Array, limits: Limits, *, part_bytes: int = PART_BYTES, part_rows: int = PART_ROWS
 ) -> Iterator[Part]:
-    """The documents in the files that a column names, read here; one that can't be read has failed."""
+    """The documents in the files that a column names, read here; a file that cannot be read has an error."""
     paths = column.to_pylist()
     begin, size = 0, 0
     contents: list[bytes] = []
@@ -114,7 +114,7 @@ def parts_of_files(
 def read_file(path: str | None, limits: Limits) -> bytes:
     """The bytes of a file given by its path or `file:` URI."""
     if path is None:
-        raise PipelineError("there is no document: the path is null")
+        raise PipelineError("no document: the path is null")
     try:
         address = urlsplit(path)
     except ValueError as error:
@@ -123,11 +123,11 @@ def read_file(path: str | None, limits: Limits) -> bytes:
         return content(Path(path), limits)[0]
     if address.scheme != "file" or address.netloc not in ("", "localhost"):
         raise DocumentError(
-            f"cannot read {path}: documents by path lie on a disk of the worker; "
+            f"cannot read {path}: documents by path must be on a disk of the worker; "
             "read others with spark.read.format('binaryFile') and match the column 'content'"
         )
     plain = Path(path.removeprefix("file:").removeprefix("//localhost"))
-    # Spark writes some addresses with %20 for a space and some as they are; a file that exists decides.
+    # Spark escapes a space as %20 in some URIs but not in others; use the path that exists.
     return content(plain if plain.exists() else Path(unquote(os.fspath(plain))), limits)[0]
 
 
@@ -161,7 +161,7 @@ def binary_column(data: Bytes, edges: Int64s, missing: Mapping[int, PathcastErro
 
 
 def bytes_of(column: pa.Array) -> tuple[Bytes, Int64s]:
-    """A binary column as one array of bytes, and where each row begins; what lies behind a null is not looked at."""
+    """A binary column as one array of bytes, and the start of each row; bytes of nulls are ignored."""
     if column.null_count:
         column = column.fill_null(b"")
     _, offset_buffer, data_buffer = column.buffers()
@@ -174,7 +174,7 @@ def bytes_of(column: pa.Array) -> tuple[Bytes, Int64s]:
 
 
 def errors_of(column: pa.Array) -> dict[int, PathcastError]:
-    """The errors that the rows of a column of errors have already."""
+    """The errors that a column of errors already has, by row."""
     if column.null_count == len(column):
         return {}
     found = ((place, row) for place, row in enumerate(column.to_pylist()) if row is not None)

@@ -1,8 +1,8 @@
-"""What becomes of matched documents: a row for each subscriber that gets one, a row for each that nobody could read.
+"""Results of matching: a row for each document and subscriber, and a row for each unreadable document.
 
 Both read the frame that `match_documents` made. Two writes of one frame compute it twice: persist it first, or in a
-stream split it in `foreachBatch`, and write there with `write_once`: a batch that Spark replays after a crash replaces
-what its first attempt left, so that nothing is there twice.
+stream split it in `foreachBatch` and write with `write_once`: a batch that Spark replays after a crash replaces the
+rows of its first attempt, so that no row is there twice.
 """
 
 import os
@@ -32,7 +32,7 @@ def deliver(matched: DataFrame) -> DataFrame:
     """One row per document and subscriber: the document's columns and `subscriber`."""
     _need(matched, "subscribers", 'match_documents(…, by="subscriber")')
     if "subscriber" in matched.columns:
-        raise PipelineError("the column 'subscriber' is taken, and would be added; rename it first")
+        raise PipelineError("the column 'subscriber' already exists, and this stage adds it; rename it first")
     rows = matched.withColumn("subscriber", f.explode("subscribers"))
     return rows.drop("subscribers", "error", MEASURED.name)
 
@@ -60,7 +60,7 @@ def with_content(rows: DataFrame, path: str, limits: Limits) -> DataFrame:
 
 
 def with_source(documents: DataFrame) -> DataFrame:
-    """Rows read from files, with `source_file` and `source_offset`, so that a dead letter says where it came from.
+    """Rows read from files, with `source_file` and `source_offset`, so that a dead letter shows its origin.
 
     The offset is the row's number in a Parquet file. In files of other formats it is the byte at which the piece of
     the file begins that Spark gave to the task: 0 where a file is one document or a single piece. Use it on what
@@ -68,12 +68,12 @@ def with_source(documents: DataFrame) -> DataFrame:
     """
     for name in (SOURCE_FILE, SOURCE_OFFSET):
         if name in documents.columns:
-            raise PipelineError(f"the column '{name}' is taken, and would be added; rename it first")
+            raise PipelineError(f"the column '{name}' already exists, and this stage adds it; rename it first")
     try:
         facts = documents.select("_metadata").schema["_metadata"].dataType
     except AnalysisException:
         raise PipelineError(
-            "the rows do not come from files, or were changed since; use with_source right after reading"
+            "the rows do not come from files, or were transformed; use with_source right after reading"
         ) from None
     assert isinstance(facts, t.StructType)
     offset = "row_index" if "row_index" in facts.fieldNames() else "file_block_start"
@@ -87,16 +87,16 @@ def with_source(documents: DataFrame) -> DataFrame:
 def write_once(
     rows: DataFrame, batch: int, folder: str | os.PathLike[str], *, file_format: str = "parquet", **options: str
 ) -> Path:
-    """Write the rows of a micro-batch to `folder/batch=<number>`, in place of what an earlier attempt wrote there.
+    """Write the rows of a micro-batch to `folder/batch=<number>`, replacing the rows of an earlier attempt.
 
-    For `foreachBatch`. The folder lies on a disk that driver and workers share; readers see a batch when all of it is
-    there, and `spark.read` adds the column `batch`. One folder belongs to one checkpoint: batches are told apart by
+    For `foreachBatch`. The folder must be on a disk that driver and workers share; readers see a batch when it is
+    complete, and `spark.read` adds the column `batch`. A folder belongs to one checkpoint: batches are identified by
     their numbers alone.
     """
     home = Path(folder).absolute()
     target = home / f"batch={batch}"
-    staging = home / f"_batch-{batch}-{secrets.token_hex(4)}"  # readers pass by names that begin so
-    for left in home.glob(f"_batch-{batch}-*"):  # by an attempt that was killed
+    staging = home / f"_batch-{batch}-{secrets.token_hex(4)}"  # readers ignore names that begin with _
+    for left in home.glob(f"_batch-{batch}-*"):  # left by an attempt that was killed
         shutil.rmtree(left, ignore_errors=True)
     rows.write.format(file_format).options(**options).save(str(staging))
     if target.exists():
@@ -109,6 +109,4 @@ def write_once(
 
 def _need(matched: DataFrame, column: str, maker: str) -> None:
     if column not in matched.columns:
-        raise PipelineError(
-            f"there is no column '{column}', which {maker} adds; the columns are {', '.join(matched.columns)}"
-        )
+        raise PipelineError(f"no column '{column}', which {maker} adds; the columns are {', '.join(matched.columns)}")

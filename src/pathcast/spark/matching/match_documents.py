@@ -1,8 +1,8 @@
 """Matching on Spark: a column of documents in, the same rows with their matches out.
 
 Rows travel as Arrow batches to Python workers (`mapInArrow`). A worker opens the index once, memory-mapped, and keeps
-it for all batches and queries that it serves (`worker_index.py`); it takes the documents of a batch as one array of
-bytes and gives the matches back as one column (`document_columns.py`). Nothing of the index passes through the driver.
+it for all batches and queries that it serves (`worker_index.py`); it reads the documents of a batch as one array of
+bytes and returns the matches as one column (`document_columns.py`). No part of the index passes through the driver.
 
 Invariant: every input row gives one output row, in its order, with either matches or an error, never both.
 Cost: that of the matcher, plus the Arrow transfer of all columns to the worker and back.
@@ -45,9 +45,9 @@ ADDED: dict[str, t.StructField] = {
 _ARROW_MEASURED = pa.struct(
     [("version", pa.int32()), ("elements", pa.int64()), ("new_paths", pa.int64()), ("nanoseconds", pa.int64())]
 )
-# What `measure=True` adds: one row of each part carries what the whole part took.
+# The column of `measure=True`: one row of each part holds the cost of the whole part.
 MEASURED = t.StructField("measured", spark_type(_ARROW_MEASURED))
-# In which shard of the index a row was matched.
+# The shard of the index that a row was matched with.
 SHARD_COLUMN = "shard"
 
 
@@ -71,29 +71,32 @@ def match_documents(
     the column `document_path` names.
 
     Keeps all columns and adds `matches` (ids of subscriptions, ascending), or with `by="subscriber"` `subscribers`
-    (names, sorted), and `error` (reason, line, column). A document that can't be read, or is null, has an error and
-    null matches; one that nobody waits for has an empty list.
+    (names, sorted), and `error` (reason, line, column). A document that cannot be read, or is null, has an error and
+    null matches; a document that nobody subscribed to has an empty list.
 
-    With `structure`, documents are not parsed: that column has their structures, as `mediate` makes them, and is left
-    out of what comes out. A row that has an error already keeps it. With `mediation`, documents are mediated in the
-    same worker, just before they are matched: as `mediate` and `structure` together, without the way between the two.
+    With `structure`, documents are not parsed: that column has their structures, as `mediate` makes them, and is
+    dropped from the output. A row that already has an error keeps it. With `mediation`, documents are mediated in the
+    same worker,
+    just before they are matched: like `mediate` and `structure` together, without the transfer between the two.
 
-    Of an index in shards (`publish(…, shards=4)`, then `PublishedIndex(folder, shards=4)`) a worker opens one.
-    Documents are parsed once and meet every shard. A column `shard` is added: a document has a row for shard 0, with
-    the error if it has one, and a row for each other shard in which somebody wants it; `deliver` and `dead_letters`
-    serve as ever.
+    Of an index in shards (`publish(…, shards=4)`, then `PublishedIndex(folder, shards=4)`) a worker opens one shard.
+    Documents are parsed once and matched against every shard. A column `shard` is added: a document has a row for shard
+    0, with its error if it has one, and a row for each other shard with a match; `deliver` and `dead_letters` work as
+    usual.
 
-    Works on streams too. There each batch takes the newest version of the index and is pinned to it; outside of streams
-    the newest version serves all rows. `limits` bounds what one document may bring; with `entities="expand"`, documents
-    whose DOCTYPE declares internal entities are read, within a limit. With `measure`, a column `measured` is added, for
+    Works on streams too. There, each batch uses the newest version of the index and is pinned to it; outside of streams
+    all rows use the newest version. `limits` bounds the size of a document; with `entities="expand"`, documents whose
+    DOCTYPE declares internal entities are read, within a limit. With `measure`, a column `measured` is added, for
     `observed` (stream_metrics.py).
     """
     chosen = index if isinstance(index, PublishedIndex) else PublishedIndex(index)
     shards = chosen.shards
     if by not in ADDED:
-        raise PipelineError(f"by={by!r}: must be 'id' or 'subscriber'")
+        raise PipelineError(f"by must be 'id' or 'subscriber', got {by!r}")
     if mediation is not None and (structure is not None or document_path is not None):
-        raise PipelineError("mediation goes with document, and without structure: it makes structures itself")
+        raise PipelineError(
+            "mediation= needs document=, and cannot be combined with structure=: it makes structures itself"
+        )
     if shards is not None and mediation is not None:
         documents = mediate(
             documents,
@@ -107,7 +110,9 @@ def match_documents(
         structure, mediation = STRUCTURE, None
     if shards is not None and structure is None:
         if document_path is not None:
-            raise PipelineError("shards go with document: documents by path would be read once for each shard")
+            raise PipelineError(
+                "shards do not work with document_path=: every document would be read once per shard; use document="
+            )
         documents = parse_documents(documents, document=document, limits=limits, entities=entities)
         structure = STRUCTURE
     added = [ADDED[by], t.StructField("error", ERROR), *([MEASURED] if measure else [])]
@@ -189,7 +194,7 @@ def matching_stage(index: Index, by: By, measure: bool) -> Callable[[], Stage]:
 
 
 def with_structures(part: Part, rows: pa.RecordBatch, structure: str) -> tuple[Part, pa.RecordBatch]:
-    """A part whose documents have structures, and its rows without these and the errors that they had."""
+    """A part whose documents have structures, and its rows without the columns of structures and errors."""
     failed = dict(part.failed)
     if "error" in rows.schema.names:
         failed |= errors_of(rows.column("error"))
@@ -197,7 +202,7 @@ def with_structures(part: Part, rows: pa.RecordBatch, structure: str) -> tuple[P
     column = rows.column(structure)
     if column.null_count:
         for row in np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False)).tolist():
-            failed.setdefault(row, PipelineError(f"there is no structure: the column '{structure}' is null"))
+            failed.setdefault(row, PipelineError(f"no structure: the column '{structure}' is null"))
     return part._replace(failed=failed, structures=bytes_of(column)), rows.drop_columns([structure])
 
 
@@ -225,7 +230,7 @@ def add_matches(
 
 
 def match_part(part: Part, matcher: Matcher, by: By) -> MatchedData:
-    """The matches of a part. A document that breaks the matcher is an error in its place: the others go on."""
+    """The matches of a part. A document that breaks the matcher gets an error; the others are still matched."""
     try:
         if part.documents is not None:
             return matcher.match_arrays(part.documents, by)
@@ -242,7 +247,7 @@ def match_part(part: Part, matcher: Matcher, by: By) -> MatchedData:
                 structures = pack(part.documents)
                 part = part._replace(failed=part.documents.errors, structures=structures, documents=None)
             return _halves(part, matcher, by)
-        reason = f"Pathcast failed on this document ({type(error).__name__}: {error}); please report it"
+        reason = f"Pathcast failed on this document ({type(error).__name__}: {error}); please report this bug"
         return MatchedData(np.zeros(2, dtype=np.int64), np.empty(0, dtype=np.int32), [], {0: PipelineError(reason)})
 
 
@@ -269,7 +274,7 @@ def _halves(part: Part, matcher: Matcher, by: By) -> MatchedData:
     )
 
 
-# The subscribers' names of the matcher that was used last, as Arrow takes them.
+# The subscribers' names of the last matcher, as an Arrow array.
 _last_names: tuple[list[str], pa.Array] = ([], pa.array([], pa.string()))
 
 

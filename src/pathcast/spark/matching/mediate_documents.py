@@ -2,12 +2,12 @@
 
     documents (publisher, xml) ──▶ (publisher, xml, structure, error) ──match_documents(structure=…)──▶ matches
 
-The original stays as it is, to be delivered. What stands beside it is its element arrays as the global schema has them
-(`pathcast.documents.pack`), so that matching neither parses nor rewrites. The rewriting is the mediation
-room's (Ni, Chan: Dissemination of Heterogeneous XML Data, CIKM 2009).
+The original document stays unchanged, to be delivered. The structure next to it holds its element arrays in the global
+schema (`pathcast.documents.pack`), so that matching neither parses nor rewrites. Package mediation does the rewriting
+(Ni, Chan: Dissemination of Heterogeneous XML Data, CIKM 2009).
 
-Invariant: what a document matches by its structure is what the mediation room's matcher says of it. A document of an
-unknown schema or version, of another schema than it says, or that can't be read has an error and no structure.
+Invariant: a document matches by its structure what package mediation's matcher finds for it. A document that is of an
+unknown schema or version, does not fit its schema, or cannot be read has an error and no structure.
 Cost: reading, rewriting, and some 3 bytes per element and 4 per value to the next stage, besides names. Mappings travel
 with the stage's function.
 """
@@ -35,7 +35,7 @@ from .part_reader import PartReader
 from .row_groups import one_batch, take_rows
 
 Batches = Iterator[pa.RecordBatch]
-# Turns the rows of a part into others; with each the number of the row in the part that it comes from.
+# Turns the rows of a part into other rows, each with the number of the row that it comes from.
 Stage = Callable[[Part, pa.RecordBatch], tuple[pa.RecordBatch, Int64s]]
 
 
@@ -51,12 +51,12 @@ def mediate(
 ) -> DataFrame:
     """Documents with their structure in the global schema, for `match_documents(…, structure="structure")`.
 
-    The column `schema` names the schema that each document is written in, as it was registered with the mediator; the
-    column `version`, if given, which version of its mapping, else or where it is null the newest. Keeps all columns
-    and adds `structure` (binary, null where there is an error) and `error` (reason, line, column).
+    The column `schema` names the schema of each document, as it was registered with the mediator; the column `version`,
+    if given, has the version of its mapping; otherwise, or if it is null, the newest is used. Keeps all columns and
+    adds `structure` (binary, null if there is an error) and `error` (reason, line, column).
 
-    `limits` and `entities` are as for `match_documents`. Works on streams too; mappings are those that the mediator has
-    when the stage is made.
+    `limits` and `entities` are as for `match_documents`. Works on streams too; it uses the mappings that the
+    mediator has when the stage is created.
     """
     check_columns(documents.schema, document, None, [STRUCTURE, "error"])
     given = Mediating(mediator, schema, version)
@@ -67,7 +67,7 @@ def mediate(
 
 @dataclass(frozen=True, slots=True)
 class Mediating:
-    """How a stage is to mediate its documents before it does anything else with them, in the same worker.
+    """How a stage mediates its documents before it processes them, in the same worker.
 
     The columns `schema` and `version` are as for `mediate`. The stage gets the documents as element arrays;
     no structures are made.
@@ -87,20 +87,20 @@ class Mediating:
     ) -> Callable[[Batches], Batches]:
         """The function that workers run: it mediates documents and passes them on to a stage, made in the worker.
 
-        `PipelineError` when the frame lacks a column.
+        Raises `PipelineError` if the frame lacks a column.
         """
         check_entities(entities)
         names = documents.columns
         if STRUCTURE in names:
-            raise PipelineError(f"the column '{STRUCTURE}' is taken, and would be made; rename it first")
+            raise PipelineError(f"the column '{STRUCTURE}' already exists, and this stage adds it; rename it first")
         whole = (t.ShortType, t.IntegerType, t.LongType)
         wanted = [
-            (self.schema, (t.StringType,), "names of schemas are strings"),
-            (self.version, whole, "versions are whole numbers"),
+            (self.schema, (t.StringType,), "names of schemas must be strings"),
+            (self.version, whole, "versions must be whole numbers"),
         ]
         for name, kinds, expected in wanted:
             if name is not None and name not in names:
-                raise PipelineError(f"there is no column '{name}'; the columns are {', '.join(names)}")
+                raise PipelineError(f"no column '{name}'; the columns are {', '.join(names)}")
             if name is not None and not isinstance(documents.schema[name].dataType, kinds):
                 found = documents.schema[name].dataType.simpleString()
                 raise PipelineError(f"the column '{name}' is of type {found}; {expected}")
@@ -130,12 +130,12 @@ def mediating(
 
 
 def row_by_row(made: pa.RecordBatch) -> tuple[pa.RecordBatch, Int64s]:
-    """What a stage returns that makes one row of each."""
+    """The result of a stage that returns one row per input row."""
     return made, np.arange(len(made))
 
 
 class Rewriting:
-    """A mediator's mappings in a worker, each with what reads and rewrites its documents."""
+    """A mediator's mappings in a worker, each with the reader and rewriter of its documents."""
 
     def __init__(self, mediator: Mediator, limits: Limits | None, entities: Entities) -> None:
         self._mediator = mediator
@@ -144,13 +144,13 @@ class Rewriting:
         self._bridges: dict[bytes, tuple[PartReader, EventRewriter]] = {}
 
     def mapping(self, schema: str | None, version: int | None) -> Mapping:
-        """The mapping of a row; `MappingError` when there is none."""
+        """The mapping of a row; raises `MappingError` if there is none."""
         if schema is None:
-            raise MappingError("the document does not say which schema it is written in: the column is null")
+            raise MappingError("unknown schema: the column with the name of the schema is null")
         return self._mediator.mapping(schema, version)
 
     def bridge(self, mapping: Mapping) -> tuple[PartReader, EventRewriter]:
-        """What reads the documents of a mapping, and what rewrites them."""
+        """The reader and the rewriter of a mapping's documents."""
         found = self._bridges.get(mapping.fingerprint)
         if found is None:
             names = Names()
@@ -160,7 +160,7 @@ class Rewriting:
 
 
 def _together(schemas: list[Any], versions: list[Any]) -> dict[tuple[Any, Any], list[int]]:
-    """The places of the documents of each schema and version."""
+    """The row numbers of the documents of each schema and version."""
     places: dict[tuple[Any, Any], list[int]] = {}
     for place, key in enumerate(zip(schemas, versions, strict=True)):
         places.setdefault(key, []).append(place)
@@ -170,7 +170,7 @@ def _together(schemas: list[Any], versions: list[Any]) -> dict[tuple[Any, Any], 
 def _mediated(
     batch: pa.RecordBatch, document: str, groups: dict[tuple[Any, Any], list[int]], rewriting: Rewriting, stage: Stage
 ) -> Batches:
-    """What a stage makes of a batch whose documents are mediated, in the order of its rows."""
+    """The output of a stage for a batch of mediated documents, in the order of its rows."""
     made: list[pa.RecordBatch] = []
     order: list[Int64s] = []
     for (schema, version), places in groups.items():
@@ -187,7 +187,7 @@ def _mediated(
 
 
 def _parts(column: pa.Array, schema: Any, version: Any, rewriting: Rewriting) -> Iterator[Part]:
-    """The documents of one schema, read and rewritten; without a mapping all have failed."""
+    """The documents of one schema, read and rewritten; without a mapping all have an error."""
     try:
         reader, rewriter = rewriting.bridge(rewriting.mapping(schema, version))
     except PathcastError as error:

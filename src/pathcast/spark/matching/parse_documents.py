@@ -1,9 +1,9 @@
-"""Documents parsed once: their structure beside them, for stages that match without parsing.
+"""Parse documents once: add their structure as a column, for stages that match without parsing.
 
     documents ── parse_documents ──▶ (…, structure, error) ──┬ match_documents(structure=…) with one index
                                                               └ … with another, or with each shard of one
 
-Invariant: what a document matches by its structure is what it matches. A document that can't be read has an error.
+Invariant: matching by structure gives the same result as parsing. A document that cannot be read has an error.
 Cost: reading, and some 3 bytes per element and 4 per value to the next stage, besides names.
 """
 

@@ -1,13 +1,13 @@
-"""Gathering: the rows of a partition by their values in some columns, given out in groups of bounded size.
+"""Gathering: group the rows of a partition by some columns, in groups of bounded size.
 
-Rows come as Arrow batches in any order of keys, their documents apart: each different document is held once, however
-many rows have it (`Documents`). A group is full when it has its number of rows or bytes. When the documents of all
-groups are more than a worker should hold, full groups and then the largest ones are given out together, until half is
-left, so that what is made of their documents is made once for all of them; what is left comes at the end. Nothing is
-sorted, so it serves streams, where Spark can't sort, as well.
+Rows arrive as Arrow batches in any order of keys. Their documents are held separately: each distinct document once,
+however many rows refer to it (`Documents`). A group is full when it reaches its number of rows or bytes. When the
+documents of all groups exceed the memory limit, full groups and then the largest ones are emitted together, until half
+is left, so that work on their documents is shared; the rest is emitted at the end. Nothing is sorted, so this also
+works on streams, which Spark cannot sort.
 
-Invariant: every row is in one group; the rows of a group have one key and stand in the order in which they came.
-Cost: a look-up a row, and one of a document's digest; the rows of open groups are held.
+Invariant: every row is in one group; the rows of a group have one key and keep their order.
+Cost: a look-up per row, and one per document by its digest; the rows of open groups are held.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-# Small Arrow batches that go back to Spark are joined up to so many rows and bytes.
+# Small Arrow batches for Spark are joined up to this many rows and bytes.
 _JOINED_ROWS = 500
 _JOINED_BYTES = 4 << 20
 _DIGEST = 16
@@ -28,7 +28,7 @@ Value = bytes | str | None
 
 
 class Documents:
-    """Different documents, numbered, as long as a row has them; `held` are their bytes."""
+    """Distinct documents by number, held while a row refers to them; `held` counts their bytes."""
 
     def __init__(self) -> None:
         self.held = 0
@@ -40,7 +40,7 @@ class Documents:
         self._next = 0
 
     def enter(self, column: pa.Array) -> tuple[list[int], list[int]]:
-        """The numbers and sizes of a column's documents, each of which one row more has."""
+        """Add a column of documents, one reference each; return their numbers and sizes."""
         if pa.types.is_dictionary(column.type):
             column = column.dictionary_decode()
         distinct = pc.dictionary_encode(column, null_encoding="encode")
@@ -69,7 +69,7 @@ class Documents:
         return self._values[number]
 
     def release(self, numbers: Sequence[int]) -> None:
-        """Rows that had these documents are going; those that nobody has any more are there until `forget`."""
+        """Remove one reference to each document; documents without references stay until `forget`."""
         for number in numbers:
             self._rows[number] -= 1
             if not self._rows[number]:
@@ -77,7 +77,7 @@ class Documents:
                 self._unused.append(number)
 
     def forget(self) -> None:
-        """Let documents go that no row has."""
+        """Drop documents without references."""
         for number in self._unused:
             del self._values[number], self._rows[number], self._number_of[self._digests.pop(number)]
         self._unused.clear()
@@ -99,7 +99,7 @@ class _Group:
 
 
 class RowGroups(NamedTuple):
-    """Groups that are given out together: their rows one after the other, without documents; these, of each group."""
+    """Groups that are emitted together: their rows, without documents, and the documents of each group."""
 
     rows: pa.RecordBatch
     documents: list[list[int]]
@@ -118,7 +118,7 @@ class GroupCollector:
         self._count = 0
 
     def add(self, batch: pa.RecordBatch) -> Iterator[RowGroups]:
-        """Take rows in; the groups that have to go. Their documents are held until the next are asked for."""
+        """Add rows; yield groups to emit. Their documents are held until the next groups are requested."""
         numbers, sizes = self.documents.enter(batch.column(self._document))
         keys = list(zip(*(batch.column(name).to_pylist() for name in self._by), strict=True)) or [()] * len(batch)
         for row, (key, number, size) in enumerate(zip(keys, numbers, sizes, strict=True), self._count):
@@ -140,11 +140,11 @@ class GroupCollector:
             yield from self._give(self._held_bytes // 2)
 
     def close(self) -> Iterator[RowGroups]:
-        """The groups that are still there."""
+        """Yield the remaining groups."""
         yield from self._give(-1)
 
     def _give(self, most: int) -> Iterator[RowGroups]:
-        """Give out full groups, then the largest, as long as the documents of the others are more than that."""
+        """Yield full groups, then the largest, until the documents of the others are at most `most` bytes."""
         going, self._full = self._full, []
         for group in going:
             self.documents.release(group.documents)
@@ -161,7 +161,7 @@ class GroupCollector:
             self._keep_open(rows)
 
     def _keep_open(self, rows: pa.RecordBatch) -> None:
-        """Forget the rows that are in no open group."""
+        """Drop the rows that are in no open group."""
         kept = [row for group in self._groups.values() for row in group.rows]
         self._batches, self._count = [take_rows(rows, kept)], len(kept)
         at = 0

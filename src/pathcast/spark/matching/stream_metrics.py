@@ -5,8 +5,8 @@
     …
     listener.remove_from(spark)
 
-`observed` counts while the rows pass by, so it costs no second look at them; Spark reports the counts with the progress
-of the batch, to listeners of any kind. A frame that is computed twice counts twice: persist it where it has two sinks.
+`observed` counts rows as they pass, without a second pass over them; Spark reports the counts with the progress of the
+batch, to all listeners. A frame that is computed twice counts twice: persist it if it has two sinks.
 """
 
 import json
@@ -43,12 +43,14 @@ def observed(matched: DataFrame, name: str | Observation = NAME) -> DataFrame:
     """The frame that `match_documents` made, with its counts observed under a name; the column `measured` is dropped.
 
     Observed are `rows`, `matches` (or `deliveries`, by subscriber), `dead_letters`, and with `measure=True` `version`
-    (`first_version` too, should there be several), `elements`, `new_paths` and `nanoseconds`.
+    (also `first_version`, if there are several), `elements`, `new_paths` and `nanoseconds`.
     """
     if "error" not in matched.columns:
-        raise PipelineError(f"there is no column 'error', which match_documents(…) adds: {', '.join(matched.columns)}")
+        raise PipelineError(
+            f"no column 'error', which match_documents(…) adds; the columns are {', '.join(matched.columns)}"
+        )
     found, counted = ("subscribers", "deliveries") if "subscribers" in matched.columns else ("matches", "matches")
-    # Of an index in shards every document has one row of the first shard, and more of others.
+    # With an index in shards, every document has one row for the first shard, and possibly more for others.
     first = f.when(f.col(SHARD_COLUMN) == 0, 1) if SHARD_COLUMN in matched.columns else f.lit(1)
     metrics: list[Column] = [
         f.count(first).alias("rows"),
@@ -63,7 +65,7 @@ def observed(matched: DataFrame, name: str | Observation = NAME) -> DataFrame:
 
 
 def progress_facts(progress: StreamingQueryProgress, name: str = NAME) -> Facts:
-    """What a batch did, as plain values: those of the stream, and those that `observed` counted under a name."""
+    """The facts of a batch, as plain values: those of the stream, and those that `observed` counted under a name."""
     duration = progress.durationMs.get("triggerExecution", 0) / 1000
     rows = progress.numInputRows
     facts: Facts = {
@@ -82,7 +84,7 @@ def progress_facts(progress: StreamingQueryProgress, name: str = NAME) -> Facts:
     counted = progress.observedMetrics.get(name)
     if counted is not None:
         values = counted.asDict()
-        # A source that several branches read counts its rows once for each; the matched rows count once.
+        # A source that several branches read counts its rows once per branch; matched rows are counted once.
         facts |= {key: value for key, value in values.items() if key not in ("elements", "new_paths", "nanoseconds")}
         rows = facts["rows"]
         facts["documents_per_second"] = round(rows / duration, 1) if duration else None
@@ -99,7 +101,7 @@ def _deferred(source: SourceProgress) -> int | None:
     """The number of files that a source has deferred; None for sources other than `stream_files`."""
     try:
         offset = json.loads(source.latestOffset or "null")
-    except ValueError:  # sources write what they like
+    except ValueError:  # the format depends on the source
         return None
     found = offset.get("deferred") if isinstance(offset, dict) else None
     return found if isinstance(found, int) else None
@@ -130,28 +132,28 @@ def log_progress(facts: Facts) -> None:
 class ProgressListener(StreamingQueryListener):
     """Reports every micro-batch that had rows, each once; by default to the log.
 
-    `report` gets the facts (`progress_facts`). Queries that end with an error are logged as such. Take it off with
-    `remove_from`, not with Spark's `removeListener`: through Spark Connect that call never returns when an event is on
-    its way (it waits for the thread of the events and holds the lock that this thread needs).
+    `report` gets the facts (`progress_facts`). A query that ends with an error is logged as an error. Remove it with
+    `remove_from`, not with Spark's `removeListener`: over Spark Connect that call never returns if an event is pending
+    (it waits for the thread of the events and holds the lock that this thread needs).
     """
 
     def __init__(self, report: Callable[[Facts], None] = log_progress, name: str = NAME) -> None:
         self._report = report
         self._name = name
         self._changed = threading.Condition()
-        self._running: dict[str, str] = {}  # run id → what the query is called
+        self._running: dict[str, str] = {}  # run id → name of the query
 
     def remove_from(self, spark: SparkSession, seconds: float = 60) -> None:
-        """Take the listener off a session, after it has heard the end of every query that it saw start.
+        """Remove the listener from a session, after it has seen the end of every query that it saw start.
 
-        Raises `PipelineError`, and stays, when a query has not ended within that time.
+        Raises `PipelineError`, and stays registered, if a query does not end within that time.
         """
         with self._changed:
             if not self._changed.wait_for(lambda: not self._running, seconds):
                 names = ", ".join(sorted(self._running.values()))
                 raise PipelineError(
-                    f"The listener can't be removed: {names} did not end within {seconds:g} s.\n"
-                    "Stop the query (query.stop()) or await its termination first."
+                    f"cannot remove the listener: {names} did not end within {seconds:g} s; "
+                    "stop the query with query.stop(), or await its termination first"
                 )
         spark.streams.removeListener(self)
 
@@ -166,7 +168,7 @@ class ProgressListener(StreamingQueryListener):
             self._report(progress_facts(event.progress, self._name))
 
     def onQueryIdle(self, event: QueryIdleEvent) -> None:  # noqa: N802 - Spark's name
-        """Nothing to say: there was no batch."""
+        """Ignore: there was no batch."""
 
     def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:  # noqa: N802 - Spark's name
         facts = {"event": "ended", "query_id": str(event.id), "run_id": str(event.runId), "error": event.exception}

@@ -1,14 +1,14 @@
-"""Summaries on Spark: documents become RoXSum messages, one target's together, and messages documents again.
+"""Summaries on Spark: documents become RoXSum messages, grouped by target, and messages become documents again.
 
     documents ── shuffled by target ──▶ a worker gathers each target's rows ──▶ one row per message
     messages ──▶ one row per document, with the columns that it had
 
-A message's row has, beside the message, the other columns of its documents as one list (`rows`), in the order of the
-documents in the message. The algorithms are the roxsum room's (RoXSum, ICDE 2007); here rows are gathered and dealt.
+The row of a message has, besides the message, the other columns of its documents as one list (`rows`), in the order of
+the documents in the message. Package roxsum has the algorithms (RoXSum, ICDE 2007); this file groups rows.
 
-Invariant: every document is in one message, or in a row of its own with an error; `expand` gives the rows of the frame
+Invariant: every document is in one message, or in its own row with an error; `expand` gives the rows of the frame
 that was summarised, each document byte for byte.
-Cost: that of the room, and a shuffle. A worker holds the documents of open messages, `_HELD_BYTES` of them at most.
+Cost: that of package roxsum, and a shuffle. A worker holds the documents of open messages, at most `_HELD_BYTES`.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -29,10 +29,10 @@ from .document_columns import error_column
 from .row_groups import Documents, GroupCollector, RowGroups, joined, take_rows
 
 MESSAGE, ROWS, COUNT, SIZE = "message", "rows", "documents", "bytes"
-# Different documents of open messages that a worker holds; beyond, the largest messages are closed early.
+# Bytes of distinct documents of open messages in a worker; beyond it, the largest messages are closed early.
 _HELD_BYTES = 64 << 20
 _JOINED_BYTES = 4 << 20
-_NO_DOCUMENT = "there is no document: the column is null"
+_NO_DOCUMENT = "no document: the column is null"
 
 Batches = Iterator[pa.RecordBatch]
 
@@ -51,18 +51,18 @@ def summarize(
     """RoXSum messages of a column of XML documents, such as one for each target: `by=["target"]`.
 
     A row per message: the columns `by`, `message`, `documents` and `bytes` (how many, and of what size), `rows` (the
-    documents' other columns) and `error`. A message has at most so many documents and, unless a single one is larger,
-    bytes. A document that can't be read, or is null, has a row of its own with `error`, and itself under its own name.
+    documents' other columns) and `error`. A message has at most this many documents and, unless a single one is larger,
+    bytes. A document that cannot be read, or is null, has its own row with `error`, and the document in its own column.
 
     `limits` and `entities` are as for `match_documents`. Works on streams too: there a message holds documents of one
     micro-batch.
     """
     check_entities(entities)
     if isinstance(by, str):
-        raise PipelineError(f"by={by!r}: must be a list of columns, [{by!r}]")
+        raise PipelineError(f"by must be a list of columns, [{by!r}], got {by!r}")
     for name, value in (("max_documents", max_documents), ("max_bytes", max_bytes)):
         if value < 1:
-            raise PipelineError(f"{name}={value!r}: must be a whole number from 1 up")
+            raise PipelineError(f"{name} must be a whole number of at least 1, got {value!r}")
     check_columns(documents.schema, document, None, [MESSAGE, ROWS, COUNT, SIZE, "error"])
     schema = _summary_schema(documents.schema, list(by), document)
     shuffled = documents.repartition(*by) if by else documents
@@ -82,14 +82,14 @@ def expand(
     """The documents of a column `message` of RoXSum messages, each with its columns; messages may come from any broker.
 
     A row per document: the columns of the message's row and of its list `rows`, the document, and `error`. A message
-    that can't be read is one row with `error`, and itself in the column `message`, which is null elsewhere. Rows that
-    had an error keep it. `trusted` takes the sender's word for the messages, as `RoXSum.decode` does; `limits` and
+    that cannot be read gives one row with `error`, and the message in the column `message`, which is null otherwise.
+    Rows that had an error keep it. `trusted` trusts the sender of the messages, as `RoXSum.decode` does; `limits` and
     `entities` are as for `match_documents`.
     """
     check_entities(entities)
     names = batched.columns
     if MESSAGE not in names or not isinstance(batched.schema[MESSAGE].dataType, t.BinaryType):
-        raise PipelineError(f"there is no column '{MESSAGE}' of binary messages; the columns are {', '.join(names)}")
+        raise PipelineError(f"no column '{MESSAGE}' of binary messages; the columns are {', '.join(names)}")
     schema = _expanded_schema(batched.schema, document)
     return batched.mapInArrow(expanding(document, message_limits, limits, entities, trusted=trusted), schema)
 
@@ -126,7 +126,7 @@ def expanding(
 
     def decode(message: bytes | None) -> list[bytes]:
         if message is None:
-            raise PipelineError("there is no message: the column is null")
+            raise PipelineError("no message: the column is null")
         return RoXSum.decode_documents(
             message, limits=message_limits, document_limits=limits, entities=entities, trusted=trusted
         )
@@ -142,7 +142,7 @@ def expanding(
 
 
 class Message(NamedTuple):
-    """A message, the places of its documents among the rows of some groups, and their bytes."""
+    """A message, the row numbers of its documents, and their bytes."""
 
     data: bytes
     places: list[int]
@@ -150,7 +150,7 @@ class Message(NamedTuple):
 
 
 class Messages:
-    """Makes messages of groups of rows: their documents are read once for all groups that are given together."""
+    """Makes messages of groups of rows: their documents are read once for all groups of a call."""
 
     def __init__(
         self,
@@ -164,10 +164,10 @@ class Messages:
         self._documents, self._by, self._document = documents, by, document
         self._level, self._limits = level, limits
         self._entities: Entities = entities
-        self._faults = 0  # that rows tell of
+        self._faults = 0  # reported in rows
 
     def rows(self, given: RowGroups) -> Batches:
-        """A row for the message of each group, and one for each document that can't be in it."""
+        """A row for the message of each group, and one for each document that it cannot contain."""
         failed: dict[int, PathcastError] = {}
         before = self._faults
         read = self._read({number for numbers in given.documents for number in numbers})
@@ -188,13 +188,13 @@ class Messages:
             self._check_told(read, before)
 
     def _read(self, numbers: set[int]) -> "_Shared | Exception | None":
-        """Documents as one batch; None when they don't go together; an error where Pathcast failed on them."""
+        """Documents as one batch; None if they do not fit into one; an error if Pathcast failed on them."""
         known = [(number, value) for number in sorted(numbers) if (value := self._documents.value(number)) is not None]
         try:
             batch = self._batch([value for _, value in known])
         except PathcastError:  # more label paths than a batch holds
             return None
-        except Exception as error:  # noqa: BLE001 - raised, unless the row of one of the documents tells of it
+        except Exception as error:  # noqa: BLE001 - raised, unless the row of a document reports it
             return error
         return _Shared(batch, {number: id for id, (number, _) in enumerate(known)})
 
@@ -204,7 +204,7 @@ class Messages:
     def _messages(
         self, shared: "_Shared | None", places: list[int], numbers: list[int], failed: dict[int, PathcastError]
     ) -> list[Message]:
-        """The messages of a group, one unless its documents don't go together."""
+        """The messages of a group, one unless its documents do not fit into one."""
         if shared is None:
             return self._each_by_itself(places, numbers, failed)
         before = self._faults
@@ -212,13 +212,13 @@ class Messages:
             return self._from_shared(shared, places, numbers, failed)
         except PathcastError:
             return self._each_by_itself(places, numbers, failed)
-        except Exception as error:  # noqa: BLE001 - raised, unless the row of one of the documents tells of it
+        except Exception as error:  # noqa: BLE001 - raised, unless the row of a document reports it
             found = self._each_by_itself(places, numbers, failed)
             self._check_told(error, before)
             return found
 
     def _check_told(self, error: Exception, before: int) -> None:
-        """Raise an error of Pathcast's own that documents, each by itself, did not meet again: it lies elsewhere."""
+        """Raise an internal error that did not occur again for single documents: its cause is elsewhere."""
         if self._faults == before:
             raise error
 
@@ -251,7 +251,7 @@ class Messages:
         return found
 
     def _by_itself(self, documents: list[tuple[int, bytes | str]], failed: dict[int, PathcastError]) -> list[Message]:
-        """Messages of documents with their places, by halves where they don't go together."""
+        """Messages of documents with their row numbers, in halves if they do not fit into one."""
         if not documents:
             return []
         places = [place for place, _ in documents]
@@ -298,8 +298,8 @@ class _Shared:
 
 
 def fault(error: Exception) -> PipelineError:
-    """What a document's row says when Pathcast itself failed on it."""
-    return PipelineError(f"Pathcast failed on this document ({type(error).__name__}: {error}); please report it")
+    """The error in a document's row if Pathcast itself failed on it."""
+    return PipelineError(f"Pathcast failed on this document ({type(error).__name__}: {error}); please report this bug")
 
 
 def _lists(rows: pa.RecordBatch, groups: Sequence[Sequence[int]]) -> pa.Array:
@@ -340,13 +340,13 @@ def _document_rows(row: pa.RecordBatch, document: str, decode: Callable[[bytes |
 
 
 def _values(documents: list[bytes], details: pa.Array | None, kind: pa.DataType) -> pa.Array:
-    """The documents of a message as a column; `MessageError` when they are not what the row says."""
+    """The documents of a message as a column; raises `MessageError` if they do not fit the row."""
     if details is not None and len(details) != len(documents):
-        raise MessageError(f"the message has {len(documents):,} documents and a list of {len(details):,} rows")
+        raise MessageError(f"the message has {len(documents):,} documents, but its list has {len(details):,} rows")
     try:
         return pa.array(documents, pa.binary()).cast(kind)
     except pa.ArrowInvalid:
-        raise MessageError("a document of the message is not text in UTF-8") from None
+        raise MessageError("a document of the message is not UTF-8") from None
 
 
 # Schemas.
@@ -356,11 +356,11 @@ def _summary_schema(schema: t.StructType, by: list[str], document: str) -> t.Str
     names = schema.fieldNames()
     for name in by:
         if name not in names or name == document:
-            raise PipelineError(f"by: there is no column '{name}' to group by; the columns are {', '.join(names)}")
+            raise PipelineError(f"by: no column '{name}'; the columns are {', '.join(names)}")
         if isinstance(schema[name].dataType, t.ArrayType | t.MapType | t.StructType):
             raise PipelineError(
                 f"by: the column '{name}' is of type {schema[name].dataType.simpleString()}; "
-                "messages are grouped by plain values"
+                "group by columns of plain values"
             )
     others = [field for field in schema.fields if field.name not in (*by, document)]
     fields = [schema[name] for name in by]

@@ -1,13 +1,13 @@
-"""Opening an index in a Spark worker: found by folder, version or artifact, opened once per process and version.
+"""Opening an index in a Spark worker: by folder, version or artifact, once per process and version.
 
-An `Index` is what travels to the workers: where to look, not what is there. A task asks it for its matcher:
+An `Index` is sent to the workers: the location of an index, not its content. A task gets its matcher from it:
 
-- `artifact:NAME` is an archive that was added to the session (`spark.addArtifacts("news.zip#NAME", archive=True)`);
-- a plain folder is the index itself; one that was written anew is noticed by its manifest;
-- of a folder with versions, the task takes the one it is told, or in a stream the one that its batch is pinned to.
+- `artifact:NAME` is an archive in the session (`spark.addArtifacts("news.zip#NAME", archive=True)`);
+- a plain folder is the index itself; a rewritten index is detected by its manifest;
+- of a folder with versions, the task uses the given version, or in a stream the one that its batch is pinned to.
 
 Invariant: in a stream over a folder with versions, all tasks of a batch and of its replays get the same version.
-Cost: opening maps the files and checks their content once; asking again costs a look at the pin or the manifest.
+Cost: opening maps the files and checks their content once; a repeated call reads the pin or the manifest.
 """
 
 import os
@@ -27,17 +27,18 @@ from ..publishing.replay_version_pins import pin
 from .column_checks import check_entities
 
 ARTIFACT = "artifact:"
-# So many matchers stay open in a worker: two versions of two indexes.
+# The number of matchers that stay open in a worker: two versions of two indexes.
 _OPEN = 4
 
 _Stamp = tuple[int, int]
-# What this process has open, the least recently used first: modification time and inode of the manifest, the matcher.
+# Open matchers of this process, the least recently used first: modification time and inode of the manifest, the
+# matcher.
 _opened: dict[tuple[str, Limits | None, Entities], tuple[_Stamp, Matcher]] = {}
 
 
 @dataclass(frozen=True, slots=True)
 class PublishedIndex:
-    """An index as `publish` writes it, where its folder alone does not identify what to match with.
+    """An index as `publish` writes it, for more than the newest version of a folder.
 
     `version`: this one instead of the newest. `pins`: the folder that records which version each micro-batch uses,
     instead of one inside the index. `shards`: the index is in this many pieces.
@@ -54,17 +55,17 @@ class Index:
     """Where workers find an index, and how they choose its version."""
 
     place: str
-    version: int | None = None  # asked for: it is used wherever the task runs
-    newest: int | None = None  # as the driver saw it: one for all tasks of a query that is no stream
+    version: int | None = None  # given: used by all tasks
+    newest: int | None = None  # as seen by the driver: one for all tasks of a batch query
     pins: str | None = None
     streaming: bool = False
     limits: Limits | None = None
     entities: Entities = "refuse"
 
     def open(self, shard: int | None = None) -> tuple[Matcher, int | None]:
-        """The matcher that the running task has to use, and its version; None for an index without versions.
+        """The matcher for the running task, and its version; None for an index without versions.
 
-        Of an index in shards, one of them; others that this process has open are closed.
+        Of an index in shards, one shard; other open shards of this process are closed.
         """
         folder, version = self.choose()
         if shard is None:
@@ -75,13 +76,13 @@ class Index:
         return opened(place, self.limits, self.entities), version
 
     def unpinned(self) -> bool:
-        """Whether this is a stream's, and the running task does not know its micro-batch."""
+        """Whether this is for a stream, and the running task does not know its micro-batch."""
         return self.streaming and self.version is None and _batch_of_task() is None
 
     def choose(self, batch: tuple[str, int] | None = None) -> tuple[Path, int | None]:
-        """The folder of the snapshot that the running task has to use, and its version.
+        """The folder of the snapshot for the running task, and its version.
 
-        `batch`: the query and the micro-batch that the task belongs to, where it can't know by itself.
+        `batch`: the query and the micro-batch that the task belongs to, if the task itself cannot know them.
         """
         if self.place.startswith(ARTIFACT):
             return _artifact(self.place.removeprefix(ARTIFACT)), None
@@ -95,7 +96,7 @@ class Index:
             version = pin(self.place, *batch, lambda: latest(folder), self.pins)
         elif self.streaming:
             raise PipelineError(
-                "the task does not know its batch, so it can't be pinned to a version of the index (foreachBatch over "
+                "the task does not know its batch, so it cannot be pinned to a version of the index (foreachBatch over "
                 "Spark Connect hides it); match inside foreachBatch, with "
                 "PublishedIndex(index, version=pin_version(index, name, batch_id))"
             )
@@ -112,17 +113,15 @@ def find_index(
     limits: Limits | None = None,
     entities: Entities = "refuse",
 ) -> Index:
-    """What to tell the workers. Where driver and workers may see other disks (`remote`), only they can look."""
+    """The `Index` for the workers. If the driver may see other disks (`remote`), only the workers check it."""
     Limits.given(limits)
     check_entities(entities)
     index, version, pins, shards = chosen.folder, chosen.version, chosen.pins, chosen.shards
     if isinstance(index, str) and index.startswith(ARTIFACT):
         if shards is not None:
-            raise PipelineError("an artifact is not in shards; put the index where every worker has it")
+            raise PipelineError("an artifact cannot be in shards; put the index in a folder that every worker can read")
         if version is not None or pins is not None:
-            raise PipelineError(
-                "an artifact has no versions: it stays as it was added for as long as the session lives"
-            )
+            raise PipelineError("an artifact has no versions: it does not change while the session runs")
         return Index(index, streaming=streaming, limits=limits, entities=entities)
     folder = Path(index).absolute()
     where = None if pins is None else str(Path(pins).absolute())
@@ -131,22 +130,20 @@ def find_index(
         _check_shards(folder, version, shards)
     if not remote and not is_versioned(folder):
         if shards is None and not (folder / MANIFEST).is_file():
-            raise PipelineError(
-                f"there is no index at {folder}; to make one: subscriptions.compile().save({str(index)!r})"
-            )
+            raise PipelineError(f"no index at {folder}; create it with subscriptions.compile().save({str(index)!r})")
         if version is not None:
-            raise PipelineError(f"the index {folder} has no versions; publish(matcher, folder) makes them")
+            raise PipelineError(f"the index {folder} has no versions; create them with publish(matcher, folder)")
     elif not remote:
         if version is not None and version not in versions(folder):
             raise PipelineError(
-                f"there is no version {version} of the index {folder}; it has {', '.join(map(str, versions(folder)))}"
+                f"no version {version} of the index {folder}; its versions are {', '.join(map(str, versions(folder)))}"
             )
         newest = latest(folder)
     return Index(str(folder), version, newest, where, streaming, limits, entities)
 
 
 def _check_shards(folder: Path, version: int | None, shards: int | None) -> None:
-    """Refuse an index that is in shards and asked for whole, or the other way round."""
+    """Reject an index in shards that is requested as a whole, or the other way round."""
     known = versions(folder)
     place = version_folder(folder, version if version in known else known[-1]) if is_versioned(folder) else folder
     found = shards_in(place)
@@ -154,7 +151,7 @@ def _check_shards(folder: Path, version: int | None, shards: int | None) -> None
         raise PipelineError(f"the index {folder} is in {found} shards; match with PublishedIndex(…, shards={found})")
     if shards is not None and not found:
         raise PipelineError(
-            f"the index {folder} is not in shards; publish(matcher, folder, shards={shards}) makes them"
+            f"the index {folder} is not in shards; create them with publish(matcher, folder, shards={shards})"
         )
 
 
@@ -164,7 +161,8 @@ def opened(folder: str, limits: Limits | None = None, entities: Entities = "refu
         manifest = (Path(folder) / MANIFEST).stat()
     except OSError as error:
         raise PipelineError(
-            f"a Spark worker can't read the index {folder} ({error.strerror}); put it where every worker has it"
+            f"a Spark worker cannot read the index {folder} ({error.strerror}); put it in a folder "
+            "that every worker can read"
         ) from None
     stamp = (manifest.st_mtime_ns, manifest.st_ino)
     known = _opened.pop((folder, limits, entities), None)
@@ -179,7 +177,7 @@ def opened(folder: str, limits: Limits | None = None, entities: Entities = "refu
 def pin_version(
     index: str | os.PathLike[str], query: str, batch: int, pins: str | os.PathLike[str] | None = None
 ) -> int:
-    """Pin a batch to the newest version of an index, or find what it is pinned to; `query` names the stream."""
+    """Pin a batch to the newest version of an index, or return its pinned version; `query` names the stream."""
     folder = Path(index).absolute()
     return pin(folder, query, batch, lambda: latest(folder), None if pins is None else Path(pins).absolute())
 
@@ -202,6 +200,6 @@ def _artifact(name: str) -> Path:
     if len(inside) == 1:
         return inside[0]
     raise PipelineError(
-        f"there is no index in the artifact '{name}'; to add one: pack_index(folder, '{name}.zip'), then "
+        f"no index in the artifact '{name}'; to add one: pack_index(folder, '{name}.zip'), then "
         f"spark.addArtifacts('{name}.zip#{name}', archive=True)"
     )

@@ -4,17 +4,17 @@
 
     table ∪ changes ── one partition, in order ──▶ a task: rows checked, subscribed, advertised, published ──▶ report
 
-All is done by one task: it subscribes each row at its router, lets routers advertise, and publishes them
-(published_overlays.py). The driver gets how many there are. What is wrong becomes a row with its reason and stops
-nothing; these rows stay with Spark.
+One task does all the work: it subscribes each row at its router, lets routers advertise, and publishes them
+(published_overlays.py). The driver gets counts. An invalid row gets a reason and does not stop the others; invalid rows
+stay in Spark.
 
 A version keeps its rows and settings in `table.arrow`, since routers know patterns by destination, not by id. The next
 table is compared with them.
 
 Invariant: every row of the table is in the overlay, replaced or removed by a change, or in `invalid`. Rows and settings
-that are those of the newest version publish nothing, so a task that Spark tries again publishes once.
-Cost: some 20 µs a subscription to parse, and some 100 µs for each router between it and the source to aggregate, in the
-memory of one worker.
+equal to those of the newest version publish nothing, so a task that Spark repeats publishes once.
+Cost: some 20 µs per subscription to parse, and some 100 µs for each router between it and the source to aggregate, in
+the memory of one worker.
 """
 
 import json
@@ -57,7 +57,7 @@ from ..publishing.table_differences import difference
 from .published_overlays import AnyPath, save_for
 
 NEEDED = ("id", "subscriber", "xpath", "router")
-# In a version: the rows that it was made of.
+# The file in a version with the rows that it was made of.
 _CONTENT = "table.arrow"
 _STORED = pa.schema([("id", pa.int64()), *((name, pa.string()) for name in ("router", "xpath", "subscriber"))])
 _TEXTS = ("given", "subscriber", "xpath", "router", "change")
@@ -78,8 +78,8 @@ def compile_overlay(
 ) -> SubscriptionReport:
     """Publish an overlay with these subscriptions, and changes to them, as the next version of a folder.
 
-    `subscriptions` has the columns `id`, `subscriber`, `xpath` and `router`, `changes` also `change`: `added` puts a
-    subscription in, in place of one with the same id, `removed` takes it out; the last counts, in the order of the rows
+    `subscriptions` has the columns `id`, `subscriber`, `xpath` and `router`, `changes` also `change`: `added` adds a
+    subscription, or replaces the one with the same id, `removed` removes it; the last counts, in the order of the rows
     or of a column `sequence`. `keep` and `at` are those of `Overlay.advertise` and `publish`. The folder is one that
     workers can write to. If more than the share `max_invalid` of the subscriptions are invalid, nothing is published.
     """
@@ -122,7 +122,7 @@ def _rows(frame: DataFrame, of: int, sequence: Any) -> DataFrame:
 
 @dataclass(frozen=True, slots=True)
 class OverlayPublishing:
-    """What the task has to do."""
+    """The job of the task."""
 
     folder: str
     topology: Topology
@@ -134,7 +134,7 @@ class OverlayPublishing:
     max_invalid: float = 1.0
 
     def function(self) -> Callable[[Batches], Batches]:
-        """The function that the task runs on all rows, in their order."""
+        """The function that the task runs on all rows, in order."""
 
         def compiled(batches: Batches) -> Batches:
             yield from telling(lambda: self.publish(row for batch in batches for row in batch.to_pylist()))
@@ -142,7 +142,7 @@ class OverlayPublishing:
         return compiled
 
     def publish(self, rows: Iterable[dict[str, Any]]) -> pa.Table:
-        """Publish an overlay; what is to be told of it."""
+        """Publish an overlay; return the report."""
         with turn(self.folder, secrets.token_hex(8)) as mine:
             reading, counts, invalid = self._read(rows)
             if counts.published:
@@ -158,7 +158,7 @@ class OverlayPublishing:
             return told(counts, invalid)
 
     def preview(self, rows: Iterable[dict[str, Any]]) -> tuple[Counts, pa.Table]:
-        """What `publish` would tell, without publishing: the counts, with the version before, and the invalid rows."""
+        """The report of `publish`, without publishing: the counts, with the version before, and the invalid rows."""
         return self._read(rows)[1:]
 
     def _read(self, rows: Iterable[dict[str, Any]]) -> tuple["_Reading", Counts, pa.Table]:
@@ -176,7 +176,7 @@ class OverlayPublishing:
         return reading, counts, invalid
 
     def _content(self, reading: "_Reading") -> pa.Table:
-        """What a version holds: its rows, and the settings that it was made with as the schema's metadata."""
+        """The content of a version: its rows, and its settings as the schema's metadata."""
         limits = None if self.limits is None else asdict(self.limits)
         links = [each.tolist() for each in (self.topology.ends, self.topology.bandwidth, self.topology.latency)]
         nodes = [self.topology.nodes, self.topology.root, links]
@@ -189,7 +189,7 @@ class OverlayPublishing:
 
 
 def _newest_content(folder: str) -> tuple[int, pa.Table]:
-    """The newest version and what it holds: no rows if it was not made of a table, or can't be opened; 0 if none."""
+    """The newest version and its rows: none if it was not made of a table or cannot be opened; 0 if none exists."""
     known = versions(folder)
     nothing = _STORED.empty_table()
     if not known:
@@ -203,8 +203,8 @@ def _newest_content(folder: str) -> tuple[int, pa.Table]:
     return known[-1], rows if rows.schema.equals(_STORED) else nothing
 
 
-class _Wrong(Exception):  # noqa: N818 - told, not raised to anybody
-    """What is wrong with a row: the reason, and the column in its expression."""
+class _Wrong(Exception):  # noqa: N818 - reported in a row, never to the caller
+    """The problem of a row: the reason, and the column in its expression."""
 
     def __init__(self, reason: str, column: int | None = None) -> None:
         super().__init__(reason)
@@ -215,7 +215,7 @@ _Refused = tuple[dict[str, Any], _Wrong]
 
 
 class _Reading:
-    """Rows as they are found right, by id, and those that are wrong."""
+    """Valid rows by id, and invalid rows."""
 
     def __init__(self, overlay: Overlay, namespaces: Namespaces) -> None:
         self.overlay, self._namespaces = overlay, namespaces
@@ -225,7 +225,7 @@ class _Reading:
         self._parsed: dict[str, Pattern | _Wrong] = {}
 
     def read_all(self, rows: Iterable[dict[str, Any]]) -> None:
-        """Take the rows of a table and make changes."""
+        """Read the rows of a table and apply changes."""
         for row in rows:
             if row["of"] == TABLE:
                 self.take(row)
@@ -233,7 +233,7 @@ class _Reading:
                 self.change(row)
 
     def take(self, row: dict[str, Any]) -> bool:
-        """Subscribe; whether nothing is wrong."""
+        """Add a row; return whether it is valid."""
         try:
             self.wanted[row["id"]] = self._read(row)
         except _Wrong as wrong:
@@ -243,24 +243,24 @@ class _Reading:
         return True
 
     def change(self, row: dict[str, Any]) -> None:
-        """Make a change."""
+        """Apply a change."""
         old = self.wanted.pop(row["id"], None)
         if (row["change"] == REMOVED and old is not None) or (row["change"] == ADDED and self.take(row)):
             return
         if old is not None:
             self.wanted[row["id"]] = old
         if row["change"] == REMOVED:
-            self.invalid.append((row, _Wrong(f"there is no subscription {row['id']} to remove")))
+            self.invalid.append((row, _Wrong(f"no subscription {row['id']} to remove")))
         elif row["change"] != ADDED:
-            self.invalid.append((row, _Wrong(f"change {row['change']}: must be '{ADDED}' or '{REMOVED}'")))
+            self.invalid.append((row, _Wrong(f"change must be '{ADDED}' or '{REMOVED}', got {row['change']}")))
 
     def _read(self, row: dict[str, Any]) -> tuple[str, Pattern, str]:
         if row["id"] is None or not 0 < row["id"] <= LARGEST_ID:
-            raise _Wrong(f"id {row['given']}: an id is a whole number from 1 to {LARGEST_ID:,}")
+            raise _Wrong(f"id must be a whole number from 1 to {LARGEST_ID:,}, got {row['given']}")
         if row["id"] in self.wanted:
-            raise _Wrong(f"id {row['id']} is given twice")
+            raise _Wrong(f"id {row['id']} is already in use")
         if not row["subscriber"]:
-            raise _Wrong("subscriber: an overlay delivers to somebody, and there is no name")
+            raise _Wrong("subscriber is missing; every row of an overlay needs one")
         try:
             router = self.overlay.router(row["router"] or "").name
         except PathcastError as error:

@@ -1,16 +1,16 @@
-"""An overlay on Spark: documents go from router to router, hop by hop, to the subscribers that want them.
+"""An overlay on Spark: documents travel from router to router, hop by hop, to their subscribers.
 
     documents ── source ──▶ messages for its neighbours, deliveries ── next routers ──▶ … ──▶ a row per delivery
 
-What a router does with messages is the routing room's (Chan, Ni: Efficient XML Data Dissemination with Piggybacking,
-SIGMOD 2007; `routing/batch_routing.py`). A document is read once, whatever the number of routers that it comes to. A
-worker takes its documents through all hops and opens the routers that they come to (`routing_hops.py`); with `spread`
-each hop is a stage of its own, messages are rows, and go to the worker that has their router.
+Package routing has the algorithms of routers (Chan, Ni: Efficient XML Data Dissemination with Piggybacking, SIGMOD
+2007; `routing/batch_routing.py`). A document is read once, however many routers it reaches. A worker takes its
+documents through all hops and opens the routers that they reach (`routing_hops.py`); with `spread` each hop is a
+separate stage, messages are rows, and go to the worker that has their router.
 
-Invariant: deliveries, bytes and annotations are those of the overlay in one process. With `t`, the ends of links begin
-anew in every task, so that what they have to define is sent once for each partition.
-Cost: a router's work a message, and the way of a document through one Python worker; with `spread` that of all messages
-through one a hop, and a shuffle.
+Invariant: deliveries, bytes and annotations are those of the overlay in one process. With `t`, the ends of links start
+again in every task, so that their definitions are sent once per partition.
+Cost: a router's work per message, and the transfer of a document through one Python worker; with `spread` the transfer
+of all messages through one worker per hop, and a shuffle.
 """
 
 import os
@@ -53,7 +53,7 @@ AnyOverlay = Overlay | str | os.PathLike[str]
 
 
 class RoutingOptions(TypedDict, total=False):
-    """What `disseminate` and `route_documents` may be told besides."""
+    """Further options of `disseminate` and `route_documents`."""
 
     document: str
     structure: str | None
@@ -91,18 +91,18 @@ def disseminate(
 
     `overlay` is an overlay, or a folder that `publish_overlay` wrote, with versions as those of an index
     (`match_documents`). With `structure`, documents are not parsed: that column has their structures, as `mediate`
-    makes them, and is left out of what comes out. With `mediation`, they are mediated in the same worker first.
+    makes them, and is dropped from the output. With `mediation`, they are mediated in the same worker first.
 
     A row per document and subscriber: the document's columns, the `router` where it subscribed, the `sender` that the
     router had the document from (null at the source), `subscriber`, the `annotations` that came along and the `bytes`
     of the message. With `links`, also a row for each message that came to a router, whose `subscriber` is null. A
-    document that can't be read is one row with `error`.
+    document that cannot be read is one row with `error`.
 
     `document` is the column of documents; `at` and `engine` are those of `Overlay.publish`, `version`, `pins` and
     `entities` those of `match_documents`.
 
-    With `spread`, every hop is a stage, and messages go to the worker that has their router: for overlays of which a
-    worker can't hold all. Works on streams too; an overlay that is given as an object stays as it is then.
+    With `spread`, every hop is a stage, and messages go to the worker that has their router: for overlays that are too
+    large for one worker. Works on streams too; an overlay that is given as an object does not change then.
     """
     given = _given(options)
     if not spread:
@@ -130,10 +130,10 @@ def route_documents(
     adding: list[str] | None = None,
     **options: Unpack[RoutingOptions],
 ) -> DataFrame:
-    """As `disseminate`, a row a document: `visits` lists the routers where it was delivered, or with `links` all that
-    it came to, each with `router`, `sender`, `annotations`, `bytes`, `error` and `subscribers`.
+    """As `disseminate`, but one row per document: `visits` lists the routers where it was delivered, or with `links`
+    all that it reached, each with `router`, `sender`, `annotations`, `bytes`, `error` and `subscribers`.
 
-    `adding` are the columns that will be made of it, and that the frame must lack.
+    `adding` are columns that a later stage adds, and that the frame must not have.
     """
     given = _given(options)
     document, structure, mediation = given["document"], given["structure"], given["mediation"]
@@ -148,12 +148,12 @@ def route_documents(
 
 
 def _given(options: RoutingOptions) -> RoutingOptions:
-    """Options with those that are not given."""
+    """Options with defaults for those that are not given."""
     for name in options.keys() - _DEFAULTS.keys():
-        raise TypeError(f"there is no option '{name}'; there are {', '.join(_DEFAULTS)}")
+        raise TypeError(f"unknown option '{name}'; known: {', '.join(_DEFAULTS)}")
     given: RoutingOptions = {**_DEFAULTS, **options}
     if given["mediation"] is not None and given["structure"] is not None:
-        raise PipelineError("mediation goes without structure: it makes structures itself")
+        raise PipelineError("mediation= does not work with structure=: it makes structures itself")
     check_entities(given["entities"])
     return given
 
@@ -167,7 +167,7 @@ def visits_as_rows(routed: DataFrame, *, links: bool = False) -> DataFrame:
         nobody = f.array(f.lit(None).cast("string"))
         subscriber = f.explode(f.concat(nobody, names))
     else:
-        subscriber = f.explode_outer(names)  # without subscribers there are visits with errors alone
+        subscriber = f.explode_outer(names)  # visits without subscribers only have errors
     return visits.select(
         *kept,
         "_visit.router",
@@ -180,7 +180,7 @@ def visits_as_rows(routed: DataFrame, *, links: bool = False) -> DataFrame:
 
 
 def _check(documents: DataFrame, document: str, structure: str | None, added: list[str]) -> bool:
-    """Refuse a frame that can't be routed; whether it has errors of an earlier stage."""
+    """Reject a frame that cannot be routed; return whether it has errors of an earlier stage."""
     had = structure is not None and "error" in documents.columns
     if structure is not None:
         check_structure(documents.schema, structure, None)
@@ -204,7 +204,7 @@ def _way(documents: DataFrame, overlay: AnyOverlay, policy: Policy, given: Routi
 
 
 def _spread(documents: DataFrame, overlay: AnyOverlay, policy: Policy, given: RoutingOptions) -> DataFrame:
-    """Every hop a stage."""
+    """Route with one stage per hop."""
     document, structure = given["document"], given["structure"]
     _check(documents, document, structure, [*_NEW, OPEN])
     hops = _hops(overlay, given["version"], given["at"])
@@ -229,5 +229,5 @@ def _hops(overlay: AnyOverlay, version: int | None, at: str | None) -> int:
     if isinstance(overlay, Overlay):
         return int(overlay.topology.rooted(overlay.root if at is None else at).depth.max()) + 1
     if is_remote() or str(overlay).startswith(ARTIFACT):
-        raise PipelineError("spread: the driver must see the overlay's folder, to know how many hops there are")
+        raise PipelineError("spread=True needs an overlay folder that the driver can read, to know the number of hops")
     return check_overlay(overlay, version, at).hops

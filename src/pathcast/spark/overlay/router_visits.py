@@ -1,7 +1,7 @@
-"""Visits: the routers that a document came to, as a column: a list a document, with the subscribers that got it there.
+"""Visits: the routers that a document reached, as a column: a list per document, with the subscribers served there.
 
-Documents come to many routers and go to many subscribers; a list beside the document brings that back to Spark with one
-copy of the document, and Spark makes rows of it.
+A document reaches many routers and many subscribers; a list next to the document returns them to Spark with one copy of
+the document, and Spark turns the list into rows.
 
 Invariant: a document's visits are in the order of hops; each has its subscribers by name, ascending.
 """
@@ -30,13 +30,13 @@ _VISIT = pa.struct(
     ]
 )
 VISITS_TYPE = pa.list_(pa.field("element", _VISIT, nullable=False))
-# Subscribers' names as Arrow takes them, by the list that has them; so many lists at most.
+# Subscribers' names as Arrow arrays, by their list; at most this many lists.
 _KEPT = 256
 _arrow: dict[int, tuple[list[str], pa.Array]] = {}
 
 
 class Visits:
-    """Collects the visits of documents, number 0 up."""
+    """Collects the visits of documents, numbered from 0."""
 
     def __init__(self, source: str, unreadable: Mapping[int, PathcastError], *, links: bool) -> None:
         """Unreadable documents have one visit, with the reason; with `links` visits without deliveries count."""
@@ -60,7 +60,7 @@ class Visits:
             self._add(numbers, nothing, nothing, nothing - 1, nothing)
 
     def add(self, handled: HandledMessages, sizes: Int64s) -> None:
-        """Take up what a router did; `sizes` are the documents' bytes."""
+        """Add the work of one router; `sizes` are the documents' bytes."""
         messages, counts = handled.messages, np.diff(handled.offsets)
         kept = np.ones(len(counts), dtype=np.bool_) if self._links else counts > 0
         kept[list(handled.errors)] = True
@@ -86,7 +86,7 @@ class Visits:
     def add_all(
         self, visited: RouterVisits, senders: Sequence[str | None], headers: Sequence[bytes], sizes: Int64s
     ) -> None:
-        """Take up what all routers did; `senders` and `headers` are by the routers' numbers."""
+        """Add the work of all routers; `senders` and `headers` are by the routers' numbers."""
         first, header = len(self._ends), len(self._headers)
         self._ends += zip(visited.order, senders, strict=True)
         self._headers += headers
@@ -106,7 +106,7 @@ class Visits:
         self._counts.append(counts)
 
     def column(self, documents: int) -> pa.Array:
-        """The visits of so many documents."""
+        """The visits of all documents."""
         if not self._count:
             return pa.ListArray.from_arrays(
                 pa.array([0] * (documents + 1), pa.int32()), pa.nulls(0, _VISIT), type=VISITS_TYPE

@@ -1,9 +1,9 @@
-"""Hops: what a worker does with documents on their way through an overlay, all of them or one at a time.
+"""Hops: the work on documents on their way through an overlay, all hops or one at a time.
 
-`routing` takes the documents of a partition through all hops and puts their visits beside them (`router_visits.py`).
-`hopping` takes messages that are rows through the router that each has come to, and lets pass what is delivered.
+`routing` takes the documents of a partition through all hops and adds their visits (`router_visits.py`). `hopping`
+takes messages, which are rows, through the router that each has reached, and passes deliveries on.
 
-Invariant: a router is opened when the first message comes to it. What comes to a router from one sender is handled
+Invariant: a router is opened when its first message arrives. Messages to a router from one sender are handled
 together, in the order of the rows.
 """
 
@@ -48,7 +48,7 @@ _Row = tuple[int, str | None, str | None, str | None, bytes | None, int | None, 
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """How a worker takes documents through an overlay: where that is, by which policy and engine."""
+    """How a worker takes documents through an overlay: its location, the policy and the engine."""
 
     overlay: Index
     policy: Policy
@@ -88,7 +88,7 @@ def routing_stage(way: Way) -> Callable[[], Stage]:
 
 
 def _opened(way: Way) -> tuple[BulkRouting, PartReader]:
-    """What a task takes documents through routers with, and what it reads them with."""
+    """The routing and the reader of documents of a task."""
     overlay, _ = open_overlay(way.overlay)
     overlay.forget()
     return BulkRouting(overlay, way.policy, way.engine), PartReader(way.limits or overlay.limits, way.entities)
@@ -125,7 +125,7 @@ def routed_part(bulk: BulkRouting, part: Part, reading: PartReader, *, links: bo
 
 
 def hopping(way: Way, *, last: bool) -> Callable[[Batches], Batches]:
-    """The function that a worker runs on rows: one hop of all messages that are on their way."""
+    """The function that a worker runs on rows: one hop of all pending messages."""
 
     def hop(batches: Batches) -> Batches:
         bulk, reading = _opened(way)
@@ -138,7 +138,7 @@ def hopping(way: Way, *, last: bool) -> Callable[[Batches], Batches]:
 def hopped_part(
     bulk: BulkRouting, part: Part, rows: pa.RecordBatch, reading: PartReader, way: Way, *, last: bool
 ) -> pa.RecordBatch:
-    """The rows of a part after one more hop: what is delivered, and messages for the next routers."""
+    """The rows of a part after one more hop: deliveries, and messages for the next routers."""
     assert way.structure is not None
     batch = reading.read(with_structures(part, rows, way.structure)[0])
     came = {name: rows.column(name).to_pylist() for name in (ROUTER, SENDER, SUBSCRIBER, ANNOTATIONS, BYTES, OPEN)}
@@ -167,7 +167,7 @@ def hopped_part(
 def _handled(
     bulk: BulkRouting, messages: Messages, read: ReadBatch, *, links: bool, text: bool, last: bool
 ) -> Iterator[tuple[_Row, PathcastError | None]]:
-    """The rows that a router makes of messages."""
+    """The rows that a router makes from messages."""
     handled = bulk.handle(messages, read, text=text)
     sizes = np.diff(read.batch.data_offsets).tolist()
     offsets, subscribers = handled.offsets.tolist(), handled.subscribers.tolist()
@@ -181,7 +181,7 @@ def _handled(
             yield (place, messages.router, messages.sender, None, *mine), None
         for number in subscribers[offsets[at] : offsets[at + 1]]:
             yield (place, messages.router, messages.sender, handled.names[number], *mine), None
-    more = PipelineError("the overlay has become deeper since this query was made; start the query anew")
+    more = PipelineError("the overlay has more hops than when this query was created; restart the query")
     for sent in handled.sent:
         for at, place in enumerate(sent.documents.tolist()):
             header = sent.header(at)
@@ -191,7 +191,7 @@ def _handled(
 
 
 def _frame(rows: pa.RecordBatch, made: list[tuple[_Row, PathcastError | None]], structure: str) -> pa.RecordBatch:
-    """Rows with their new columns; those that are at their end need no structure any more."""
+    """Rows with their new columns; rows at their destination need no structure."""
     kinds = {column.name: column.type for column in ADDED_COLUMNS if column.name != "error"}
     kinds[OPEN] = pa.bool_()
     taken = take_rows(rows, [row[0] for row, _ in made])

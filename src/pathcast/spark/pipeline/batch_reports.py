@@ -1,8 +1,8 @@
-"""Reports: what became of each batch, kept beside the checkpoint until Spark has noted the micro-batch as done.
+"""Reports: the result of each batch, kept next to the checkpoint.
 
     checkpoint/pathcast/reports/17.json
 
-Invariant: a report is told only after Spark has noted its micro-batch as done. Those of the last `RETAINED` are kept.
+Invariant: a report is passed on only after Spark has committed its micro-batch. The last `RETAINED` reports are kept.
 """
 
 import json
@@ -19,11 +19,11 @@ from .stream_checkpoints import done
 
 @dataclass(frozen=True)
 class Report:
-    """What became of a batch, or of the micro-batch with this number.
+    """The result of a batch, or of the micro-batch with this number.
 
-    `query` tells it from reports of joins; `version` is that of the index; `matches` counts pairs of document and
-    subscriber (with `by = "id"`, subscription); `memo_hit_rate` is the share of elements whose path the engine knew
-    already; `deferred` counts files that were still being written, None where the source defers none.
+    `query` distinguishes it from reports of joins; `version` is that of the index; `matches` counts pairs of document
+    and subscriber (with `by = "id"`, subscription); `memo_hit_rate` is the share of elements whose path the engine had
+    already seen; `deferred` counts files that were still being written, None if the source does not defer files.
     """
 
     batch: int | None
@@ -45,7 +45,7 @@ class Report:
         begin: float,
         deferred: int | None = None,
     ) -> "Report":
-        """The report of a batch that began then, by what was counted."""
+        """The report of a batch, from its start time and counts."""
         elements = found.get("elements")
         return cls(
             batch=batch,
@@ -77,10 +77,10 @@ class Report:
 
 @dataclass(frozen=True)
 class JoinReport:
-    """What standing joins made of a batch, or of the micro-batch with this number.
+    """The result of standing joins for a batch, or for the micro-batch with this number.
 
-    `deliveries` counts pairs of message and subscription, `contents` messages to subscriptions that are new; None where
-    they are not kept. `version` is that of the subscriptions.
+    `deliveries` counts pairs of message and subscription, `contents` messages to new subscriptions; None if they are
+    not written. `version` is that of the subscriptions.
     """
 
     batch: int | None
@@ -106,7 +106,7 @@ class JoinReport:
 
 @dataclass(frozen=True)
 class DeferredReport:
-    """The files that a stream has left for its next run, since they were still being written; `files` has the first."""
+    """The files that a stream left for its next run because they were still being written; `files` has the first."""
 
     deferred: int
     files: list[str]
@@ -129,23 +129,23 @@ _KINDS: dict[str, type[Report] | type[JoinReport]] = {"documents": Report, "join
 
 
 def reports_of(stream: Stream) -> list[Report]:
-    """The reports of the micro-batches that are done, in their order; of long streams the last `RETAINED`."""
+    """The reports of the micro-batches that are done, in order; of long streams the last `RETAINED`."""
     return [report for report in reports_after(stream, -1) if isinstance(report, Report)]
 
 
 def join_reports_of(stream: Stream) -> list[JoinReport]:
-    """Those of the stream of joins beside a stream of documents."""
+    """The reports of the stream of joins that belongs to a stream of documents."""
     found = reports_after(joins_stream(stream), -1)
     return [report for report in found if isinstance(report, JoinReport)]
 
 
 def joins_stream(stream: Stream) -> Stream:
-    """How far the stream of joins is, beside that of documents."""
+    """The settings of the stream of joins that belongs to a stream of documents."""
     return replace(stream, checkpoint=str(Path(stream.checkpoint) / "joins"))
 
 
 def reports_after(stream: Stream, after: int) -> Iterator[Report | JoinReport]:
-    """The reports of the micro-batches behind one that are done, in their order."""
+    """The reports of completed micro-batches after the given one, in order."""
     for number in sorted(done(stream.checkpoint)):
         file = _report_file(stream, number)
         if number > after and file.is_file():
@@ -154,7 +154,7 @@ def reports_after(stream: Stream, after: int) -> Iterator[Report | JoinReport]:
 
 
 def keep_report(report: Report | JoinReport, stream: Stream) -> None:
-    """Put a report beside the checkpoint, and take the oldest away."""
+    """Write a report next to the checkpoint, and remove the oldest."""
     file = _report_file(stream, report.batch or 0)
     file.parent.mkdir(parents=True, exist_ok=True)
     fresh = file.with_suffix(".fresh")

@@ -1,18 +1,18 @@
-"""Outputs: which stream the rows in a folder are of, so that no stream delivers beside or over those of others.
+"""Outputs: which stream owns the rows in a folder, so that no stream adds to or overwrites the rows of another.
 
-    deliveries/_stream       the id that Spark has given the stream that writes here
+    deliveries/_stream       Spark's id of the stream that writes here
     deliveries/batch=17      its rows of micro-batch 17
 
-A stream with a new checkpoint begins with the first document, and micro-batches are told apart by their numbers alone:
-over rows of a batch, or of another stream, it would deliver everything again, beside or in place of them. So rows that
-are not its own keep a stream from starting, and a micro-batch from writing. (A batch has its `mode` for that.)
+A stream with a new checkpoint starts with the first document, and micro-batches are identified by their numbers alone:
+in a folder with rows of a batch or of another stream, it would deliver everything again, next to or in place of them.
+So rows that a stream does not own keep it from starting, and a micro-batch from writing. (A batch has `mode` for that.)
 
-Rows are a stream's own when the folder is marked with its id; where there is no mark, when they lie in folders of
-micro-batches that it has begun. Nothing is its own before it has begun one. What readers pass by (names that begin with
-`_` or `.`) are no rows: a first micro-batch that was killed half way leaves only such, or its own.
+A stream owns the rows of a folder that is marked with its id; without a mark, the rows in folders of micro-batches that
+it has begun. It owns nothing before its first micro-batch. Files that readers ignore (names that begin with `_` or `.`)
+are not rows: a first micro-batch that was killed midway leaves only such files, or its own.
 
-Behind an address (`s3a://…`) there is no mark: there, a stream that has begun is believed. What is not files (a table,
-a topic) is appended to, whatever it holds.
+Remote addresses (`s3a://…`) have no mark: there, a stream that has begun is trusted. Outputs that are not files (a
+table, a topic) are appended to without a check.
 """
 
 import os
@@ -37,7 +37,7 @@ _MICRO_BATCH = re.compile(r"batch=(\d+)")
 
 
 class _Output(NamedTuple):
-    """A folder of files that a pipeline writes to; `mode` is that of a batch, said under the key `mode_key`."""
+    """A folder of files that a pipeline writes to; `mode` is that of a batch, from the key `mode_key`."""
 
     key: str
     path: str
@@ -47,19 +47,17 @@ class _Output(NamedTuple):
 
 
 def check_outputs(pipeline: Pipeline, spark: "SparkSession | None" = None) -> None:
-    """`PipelineError` if there is something where a pipeline writes that is in its way.
+    """Raise `PipelineError` if an output folder already holds data that the pipeline must not touch.
 
-    For a stream, rows of others; what lies behind an address is looked at with Spark. For a batch, whatever there is,
-    if it is not told what to do with it: Spark would say so, too, but of each output when its turn comes, after the
-    ones before it were written.
+    For a stream: rows of others; remote addresses are listed with Spark. For a batch: any data, unless a mode says how
+    to treat it. Spark would reject it too, but for each output in turn, after the outputs before it were written.
     """
     for output in _outputs(pipeline):
         key, path = f"{pipeline.file}: {output.key}", output.path
         if output.stream is None:
             if output.mode == "error" and not is_address(path) and Path(path).exists():
                 raise PipelineError(
-                    f"{key}: there is something at {path} already; remove it, or give {output.mode_key} = "
-                    '"append" or "overwrite"'
+                    f'{key}: {path} already exists; remove it, or set {output.mode_key} = "append" or "overwrite"'
                 )
             continue
         checkpoint = output.stream.checkpoint
@@ -68,14 +66,14 @@ def check_outputs(pipeline: Pipeline, spark: "SparkSession | None" = None) -> No
         if found is not None:
             new = f"the checkpoint {checkpoint} is new, so the stream would deliver all documents again"
             raise PipelineError(
-                f"{key}: {path} holds rows that this stream has not written ({found}), and "
-                f"{'it would write its own' if known else new} beside them; choose another folder, set "
+                f"{key}: {path} holds rows that this stream did not write ({found}), and "
+                f"{'it would write its own' if known else new} next to them; choose another folder, set "
                 f"stream.checkpoint to that of the stream which wrote them, or remove {path}"
             )
 
 
 def claim(sink: Sink, stream: Stream, number: int) -> None:
-    """Mark the folder that a micro-batch is about to write to as the stream's own; it must hold no rows of others."""
+    """Mark the folder that a micro-batch will write to as owned by the stream; it must not hold rows of others."""
     if sink.path is None or is_address(sink.path) or sink.format not in FILE_FORMATS:
         return
     folder, mine = Path(sink.path), query_id(stream.checkpoint)
@@ -84,7 +82,7 @@ def claim(sink: Sink, stream: Stream, number: int) -> None:
     found = _of_others(folder, mine, number)
     if found is not None:
         raise PipelineError(
-            f"{folder} holds rows that this stream has not written ({found}); give each stream a folder of its own"
+            f"{folder} holds rows that this stream did not write ({found}); give each stream its own folder"
         )
     folder.mkdir(parents=True, exist_ok=True)
     fresh = folder / f"{_MARK}-{secrets.token_hex(4)}"
@@ -111,14 +109,14 @@ def _outputs(pipeline: Pipeline) -> Iterator[_Output]:
 
 
 def _rows_of_others(path: str, checkpoint: str, known: set[int], spark: "SparkSession | None") -> str | None:
-    """What there is of others where the stream of a checkpoint writes, which has begun the micro-batches known."""
+    """A file of others in the output of a checkpoint's stream; `known`: the micro-batches that the stream has begun."""
     if is_address(path):
         return "files" if not known and spark is not None and _any_behind(spark, path) else None
     return _of_others(Path(path), query_id(checkpoint) if known else None, max(known, default=-1))
 
 
 def _of_others(folder: Path, mine: str | None, last: int) -> str | None:
-    """A file with rows that are not of the stream with this id, which has begun micro-batches up to the last one."""
+    """A file with rows that the stream `mine` does not own; it has begun micro-batches up to `last`."""
     mark = _marked(folder)
     if mine is not None and mark == mine:
         return None
@@ -138,14 +136,14 @@ def _marked(folder: Path) -> str | None:
 
 
 def _files(folder: Path) -> Iterator[Path]:
-    """The files of a folder that its readers see, by their paths in it."""
+    """The files of a folder that readers see, as relative paths."""
     for home, folders, files in os.walk(folder):
         folders[:] = (name for name in folders if not name.startswith(("_", ".")))
         yield from (Path(home, name).relative_to(folder) for name in files if not name.startswith(("_", ".")))
 
 
 def _any_behind(spark: "SparkSession", address: str) -> bool:
-    """Whether there are files behind an address; they are listed, not read."""
+    """Whether a remote address has files; they are listed, not read."""
     from pyspark.errors import AnalysisException  # the rest needs no Spark
 
     try:

@@ -1,10 +1,9 @@
-"""A pipeline file: TOML in, a checked `Pipeline` out, or all that is wrong with it, each with file, line and key.
+"""A pipeline file: TOML in, a checked `Pipeline` out, or all of its problems, each with file, line and key.
 
-Checked here is which keys go together; what a key can tell by itself is checked by its declaration
-(pipeline_sections.py). What only the machine can tell (is there an index, can the source be read) is said when the
-pipeline is built.
+This module checks which keys go together; the declaration of a key checks its value (pipeline_sections.py). Problems
+that depend on the machine (a missing index, an unreadable source) are reported when the pipeline is built.
 
-Relative paths are taken from the folder of the file, so a pipeline runs the same from everywhere; addresses such as
+Relative paths are relative to the folder of the file, so a pipeline runs the same from any folder; addresses such as
 `s3a://…` stay as they are. Needs no Spark.
 """
 
@@ -34,13 +33,13 @@ _WRITTEN = (
     "stream.checkpoint",
 )
 _NEEDS_A_SCHEMA = ("parquet", "orc", "json", "csv", "avro", "xml")
-_LOCAL = "must be a folder that is local or mounted, not an address"
-# A key, and what is wrong with it.
+_LOCAL = "must be a local or mounted folder, not an address"
+# A key and its problem.
 Wrong = Iterator[tuple[str, str]]
 
 
 class PipelineFileError(PipelineError):
-    """A pipeline file that can't be run; `problems` has everything that is wrong, in the order of lines."""
+    """A pipeline file that cannot be run; `problems` lists all of its problems, by line."""
 
     def __init__(self, reason: str, *, told: str = "", problems: tuple[Problem, ...] = ()) -> None:
         super().__init__(reason, line=problems[0].line if problems else None)
@@ -52,7 +51,7 @@ class PipelineFileError(PipelineError):
 
 
 def read_pipeline(file: str | os.PathLike[str]) -> Pipeline:
-    """Read a pipeline file; `PipelineFileError` tells all that is wrong with it."""
+    """Read a pipeline file; raises a `PipelineFileError` that lists all of its problems."""
     given = TomlFile(file)
     pipeline = given.read(Pipeline)
     if pipeline is not None:
@@ -64,7 +63,7 @@ def read_pipeline(file: str | os.PathLike[str]) -> Pipeline:
 
 
 def _together(file: TomlFile, pipeline: Pipeline) -> Wrong:
-    """What no key can tell by itself."""
+    """Problems that involve several keys."""
     yield from _source(pipeline)
     if pipeline.source.path_column is not None:
         yield from _documents_by_path(file, pipeline)
@@ -82,19 +81,19 @@ def _together(file: TomlFile, pipeline: Pipeline) -> Wrong:
 def _source(pipeline: Pipeline) -> Wrong:
     source, form, streams = pipeline.source, pipeline.source.format, pipeline.stream is not None
     if source.document is not None and source.document_path is not None:
-        yield "source.document_path", "stands beside source.document; give one of them"
+        yield "source.document_path", "conflicts with source.document; give only one of them"
     if form == "files" and source.document is not None:
-        yield "source.document", 'format = "files" has no such column: the workers open the files themselves'
+        yield "source.document", 'format = "files" has no column of documents; the workers open the files; omit the key'
     if form in {"files", *_NEEDS_A_SCHEMA, "text", "binaryFile"} and not source.path:
-        yield "source.path", f'is missing: format = "{form}" reads files'
+        yield "source.path", f'is missing: format = "{form}" needs a path'
     if streams and len(source.path) > 1:
-        yield "source.path", "a stream takes one; a pattern, such as news/*/*.parquet, takes several"
+        yield "source.path", "a stream reads one path; use a pattern, such as news/*/*.parquet, for several folders"
     if streams and form in _NEEDS_A_SCHEMA and source.schema is None:
-        yield "source.schema", f"is missing: a stream of {form} does not find out its columns by itself"
+        yield "source.schema", f"is missing: a stream of {form} cannot infer its columns"
 
 
 def _documents_by_path(file: TomlFile, pipeline: Pipeline) -> Wrong:
-    why = "goes with documents in a column, not with documents by path"
+    why = "needs documents in a column, not documents by path"
     for key in ("mediation.mediator", "overlay.topology", "overlay.levels", "joins.schema", "subscriptions.shards"):
         if file.has(key):
             yield key, why
@@ -105,42 +104,48 @@ def _documents_by_path(file: TomlFile, pipeline: Pipeline) -> Wrong:
 def _subscriptions(file: TomlFile, pipeline: Pipeline) -> Wrong:
     given, deliveries = pipeline.subscriptions, pipeline.deliveries
     if deliveries.by == "id" and deliveries.per != "document":
-        yield "deliveries.by", '"id" goes with per = "document"'
+        yield "deliveries.by", '"id" needs per = "document"'
     for key in ("table_format", "changes", "namespaces", "invalid", "max_invalid"):
         if file.has(f"subscriptions.{key}") and given.table is None:
-            yield f"subscriptions.{key}", "goes with subscriptions.table, which is not given"
+            yield f"subscriptions.{key}", "needs subscriptions.table, which is missing"
     if given.changes_format is not None and given.changes is None:
-        yield "subscriptions.changes_format", "goes with subscriptions.changes, which is not given"
+        yield "subscriptions.changes_format", "needs subscriptions.changes, which is missing"
     if given.shards is not None and deliveries.per == "document":
-        yield "deliveries.per", '"document" goes without subscriptions.shards: a shard knows its own subscribers'
+        yield (
+            "deliveries.per",
+            '"document" does not work with subscriptions.shards: each shard has only some subscribers',
+        )
 
 
 def _overlay(file: TomlFile, pipeline: Pipeline, overlay: OverlayPart) -> Wrong:
     given = pipeline.subscriptions
     if overlay.topology is not None and overlay.levels is not None:
-        yield "overlay.levels", "stands beside overlay.topology; give one of them"
+        yield "overlay.levels", "conflicts with overlay.topology; give only one of them"
     if overlay.topology is None and overlay.levels is None and given.table is not None:
-        yield "overlay.topology", "is missing, and so is levels: subscriptions.table is compiled to an overlay"
+        yield (
+            "overlay.topology",
+            "is missing: subscriptions.table is compiled to an overlay; give overlay.topology or overlay.levels",
+        )
     if file.has("overlay.fanout") and overlay.levels is None:
-        yield "overlay.fanout", "goes with overlay.levels, which is not given"
+        yield "overlay.fanout", "needs overlay.levels, which is missing"
     if given.shards is not None:
-        yield "subscriptions.shards", "goes without [overlay]: an overlay's routers are its shards"
+        yield "subscriptions.shards", "does not work with [overlay]: the routers of an overlay are its shards"
     if pipeline.deliveries.by == "id":
-        yield "deliveries.by", "goes without [overlay]: routers tell subscribers, not subscriptions"
+        yield "deliveries.by", "does not work with [overlay]: routers know subscribers, not subscriptions"
 
 
 def _joins(file: TomlFile, pipeline: Pipeline, joins: Joins) -> Wrong:
     if joins.subscriptions is None and joins.versions is None:
-        yield "joins.subscriptions", "is missing, and so is joins.versions: give a file of subscriptions, or a folder"
+        yield "joins.subscriptions", "is missing: give joins.subscriptions, a file, or joins.versions, a folder"
     if is_address(joins.versions or ""):
         yield "joins.versions", _LOCAL
     for key in ("joins.per", "joins.shards"):
         if file.has(key) and joins.deliveries is None:
-            yield key, "goes with joins.deliveries, which is not given"
+            yield key, "needs joins.deliveries, which is missing"
     if joins.contents is not None and joins.versions is None:
-        yield "joins.contents", "goes with joins.versions: without it no subscription is new in a micro-batch"
+        yield "joins.contents", "needs joins.versions: without it no subscription is new in a micro-batch"
     if joins.contents is not None and pipeline.stream is None:
-        yield "joins.contents", "goes with [stream]: a batch begins with empty tables, and so does everybody"
+        yield "joins.contents", "needs [stream]: in a batch, all tables are empty at the start"
 
 
 def _stream(file: TomlFile, pipeline: Pipeline, stream: Stream) -> Wrong:
@@ -153,13 +158,13 @@ def _stream(file: TomlFile, pipeline: Pipeline, stream: Stream) -> Wrong:
 
 
 def _settling(file: TomlFile, pipeline: Pipeline) -> Wrong:
-    """A stream over files in a folder waits until they are complete, and has options of its own."""
+    """A stream over files in a folder waits until they are complete, and has its own options."""
     source = pipeline.source
     waits = pipeline.stream is not None and source.settles
     if not waits and file.has("source.settle"):
-        yield "source.settle", "goes with a stream of files or binaryFile in a folder that is local or mounted"
+        yield "source.settle", "needs a stream of files or binaryFile in a local or mounted folder"
     if waits and source.schema is not None:
-        yield "source.schema", f'format = "{source.format}" has columns of its own in a stream'
+        yield "source.schema", f'format = "{source.format}" has fixed columns in a stream; omit the key'
     try:
         check_names(source.options if waits else {}, arguments=False)
     except PipelineError as error:
@@ -167,7 +172,7 @@ def _settling(file: TomlFile, pipeline: Pipeline) -> Wrong:
 
 
 def _places(pipeline: Pipeline) -> Wrong:
-    """Nothing is written where something else is read or written: one would replace the other."""
+    """No two keys may name the same folder: one output would replace the other or an input."""
     taken = {os.path.normpath(path): "source.path" for path in pipeline.source.path}
     for name in _WRITTEN:
         section, _, key = name.partition(".")
@@ -175,4 +180,4 @@ def _places(pipeline: Pipeline) -> Wrong:
         if path is not None:
             first = taken.setdefault(os.path.normpath(path), name)
             if first != name:
-                yield name, f"is the place of {first}; give each a folder of its own"
+                yield name, f"is also the folder of {first}; give each its own folder"

@@ -1,14 +1,14 @@
-"""A pipeline's frames: what its file describes (pipeline_file.py), in terms of Spark.
+"""The DataFrames of a pipeline file (pipeline_file.py).
 
     source ─ open_source ─▶ documents ─ (mediate,) match or route ─▶ matched ─┬ deliveries (, summarize) ──▶ write
                                                                               ├ unreadable ──────────────▶ write
                                                                               └ traffic ─────────────────▶ write
 
-The same functions serve a whole batch and each micro-batch of a stream; run_pipeline.py puts them in motion.
+A batch and each micro-batch of a stream use the same functions; run_pipeline.py calls them.
 
-A micro-batch goes to a folder of its own, `batch=17`, which a repetition of the micro-batch replaces: readers find each
-row once, whether they use Spark or not, and get the number as a column. Formats that are not files get the number as a
-column `batch` by which a receiver can tell a repetition.
+A micro-batch is written to its own folder, `batch=17`, which a repetition of the micro-batch replaces: readers find
+each row once, with Spark or without, and get the number as a column. Formats that are not files get the number as a
+column `batch`, by which a receiver can recognise a repetition.
 """
 
 import difflib
@@ -51,16 +51,16 @@ from .pipeline_sections import (
     Stream,
 )
 
-# A stream of binaryFile must be told, though it has no choice.
+# Spark requires a schema for a stream of binaryFile, although it is fixed.
 _BINARY_FILE = spark_schema(file_columns(content=True))
 ORIGIN = (SOURCE_FILE, SOURCE_OFFSET)
 BATCH = "batch"
 
 
 def open_source(spark: SparkSession, source: Source, stream: Stream | None) -> DataFrame:
-    """The documents of a batch, or as they come, with the file and offset of each where Spark knows them."""
+    """The documents of a batch or stream, with the file and offset of each if Spark knows them."""
     if stream is not None and source.settles:
-        # A stream with the trigger "once" does not say so to its source.
+        # Spark does not pass the trigger "once" on to the source.
         waits = {"waitForDeferred": stream.trigger == "once"}
         options = {**source.options, **waits}
         place, content = source.path[0], source.format != "files"
@@ -78,7 +78,7 @@ def open_source(spark: SparkSession, source: Source, stream: Stream | None) -> D
         reader = reader if schema is None else reader.schema(schema)
         frame = reader.load(list(source.path)) if source.path else reader.load()
     if source.format == "files":
-        return frame.drop("content")  # so Spark lists the files and does not read them
+        return frame.drop("content")  # Spark then lists the files without reading them
     if form not in SOURCE_FILE_FORMATS or form == "binaryFile" or set(ORIGIN) & set(frame.columns):
         return frame
     return with_source(frame)
@@ -92,7 +92,7 @@ def check_batch(source: Source, stream: Stream, number: int) -> None:
 
 
 def match(documents: DataFrame, pipeline: Pipeline, version: int | None) -> DataFrame:
-    """The documents with who wants them, or why they can't be read; through an overlay, with the routers' `visits`."""
+    """The documents with their subscribers, or the error; through an overlay, with the routers' `visits`."""
     source, sink = pipeline.source, pipeline.deliveries
     document = source.document_column
     _check_sinks(documents, pipeline)
@@ -112,7 +112,7 @@ def match(documents: DataFrame, pipeline: Pipeline, version: int | None) -> Data
 
 
 def mediation_of(pipeline: Pipeline) -> Mediating | None:
-    """How documents are mediated, where they are."""
+    """The mediation of documents, if the pipeline has one."""
     given = pipeline.mediation
     return None if given is None else Mediating(Mediator.open(given.mediator), given.schema, given.version)
 
@@ -150,14 +150,16 @@ def _check_sinks(documents: DataFrame, pipeline: Pipeline) -> None:
         for column in sink.columns if sink is not None else ():
             if column not in known:
                 near = difflib.get_close_matches(column, known, n=1)
-                advice = f"did you mean {near[0]}?" if near else f"it has {', '.join(known)}"
+                advice = f"did you mean {near[0]}?" if near else f"its columns are {', '.join(known)}"
                 raise PipelineError(f"{pipeline.file}: {section}.columns: the source has no '{column}'; {advice}")
     if pipeline.stream is not None and BATCH in documents.columns:
-        raise PipelineError("the source has a column 'batch', which a stream adds; leave it out of source.schema")
+        raise PipelineError(
+            "the source has a column 'batch', but a stream adds this column; remove it from source.schema"
+        )
 
 
 def deliveries(matched: DataFrame, pipeline: Pipeline) -> DataFrame:
-    """What goes to the sink for deliveries: a row per document and subscriber, per document, or per message."""
+    """The rows for the sink of deliveries: a row per document and subscriber, per document, or per message."""
     sink = pipeline.deliveries
     if sink.per == "document":
         found = "matches" if sink.by == "id" else "subscribers"
@@ -183,7 +185,7 @@ def deliveries(matched: DataFrame, pipeline: Pipeline) -> DataFrame:
 
 
 def unreadable(matched: DataFrame, pipeline: Pipeline, sink: DocumentSink) -> DataFrame:
-    """What goes to the sink for dead letters; for `files`, with the document."""
+    """The rows for the sink of dead letters; for `files`, with the document."""
     rows = dead_letters(matched).drop(VISITS, SHARD_COLUMN)
     if pipeline.source.format == "files" and (not sink.columns or CONTENT in sink.columns):
         rows = with_content(rows, pipeline.source.path_column or "path", pipeline.limits)
@@ -191,7 +193,7 @@ def unreadable(matched: DataFrame, pipeline: Pipeline, sink: DocumentSink) -> Da
 
 
 def traffic(matched: DataFrame) -> DataFrame:
-    """What the links of an overlay have carried: messages, bytes, and how many of these were annotations."""
+    """The traffic of the links of an overlay: messages, bytes, and how many of the bytes were annotations."""
     visits = matched.select(f.explode(VISITS).alias("visit")).select("visit.*").where("sender is not null")
     return visits.groupBy("sender", "router").agg(
         f.count(f.lit(1)).alias("messages"),

@@ -1,6 +1,6 @@
-"""What a pipeline would do, in words: for `--dry-run`, without starting Spark.
+"""The plan of a pipeline as text, for `--dry-run`, without starting Spark.
 
-What this machine can see is looked at (is there an index, are there files); what lies behind an address is believed.
+Local inputs are checked (does the index exist, are there files); remote addresses are not.
 """
 
 import os
@@ -26,7 +26,7 @@ _ROWS = {
 
 
 def plan(pipeline: Pipeline) -> Iterator[tuple[str, str]]:
-    """What is read, matched and written, as (heading, text); `PipelineError` for what is not there."""
+    """What is read, matched and written, as (heading, text); raises `PipelineError` if an input is missing."""
     source, stream = pipeline.source, pipeline.stream
     yield "pipeline", f"{pipeline.name}, {'a stream' if stream else 'a batch'}"
     by_path = source.path_column
@@ -35,7 +35,7 @@ def plan(pipeline: Pipeline) -> Iterator[tuple[str, str]]:
     if pipeline.mediation is not None:
         given = pipeline.mediation
         if not Path(given.mediator).is_dir() and not is_address(given.mediator):
-            raise PipelineError(f"{pipeline.file}: mediation.mediator: there is nothing at {given.mediator}")
+            raise PipelineError(f"{pipeline.file}: mediation.mediator: {given.mediator} does not exist")
         version = f", version in column {given.version}" if given.version else ""
         yield "mediation", f"{given.mediator}: schema in column {given.schema}{version}"
     yield "index", _index(pipeline)
@@ -44,7 +44,7 @@ def plan(pipeline: Pipeline) -> Iterator[tuple[str, str]]:
     table = pipeline.subscriptions.table
     if table is not None:
         if not _exists(table):
-            raise PipelineError(f"{pipeline.file}: subscriptions.table: there is nothing at {table}")
+            raise PipelineError(f"{pipeline.file}: subscriptions.table: {table} does not exist")
         changes = pipeline.subscriptions.changes
         yield "compiled from", f"{table}{f' and its changes {changes}' if changes else ''}"
     yield "deliveries", f"{_sink(pipeline.deliveries, stream is not None)}: {_ROWS[pipeline.deliveries.per]}"
@@ -53,17 +53,17 @@ def plan(pipeline: Pipeline) -> Iterator[tuple[str, str]]:
     if pipeline.joins is not None:
         yield from _joins(pipeline, pipeline.joins)
     if stream is not None:
-        state = "goes on where it stopped" if begun(stream.checkpoint) else "new"
+        state = "continues where it stopped" if begun(stream.checkpoint) else "new"
         yield "checkpoint", f"{stream.checkpoint} ({state})"
         if source.settles:
             yield "new files", f"read when they have not changed for {source.settle}"
-        ends = "until all that is there is done" if stream.ends else "until stopped"
+        ends = "until all existing input is processed" if stream.ends else "until stopped"
         yield "trigger", f"{stream.trigger}, {ends}"
     for key, value in pipeline.spark.items():
         yield "Spark setting", f"{key} = {value}"
     for path in source.path:
         if not _exists(path):
-            raise PipelineError(f"{pipeline.file}: source.path: there is nothing at {path}")
+            raise PipelineError(f"{pipeline.file}: source.path: {path} does not exist")
 
 
 def _index(pipeline: Pipeline) -> str:
@@ -74,8 +74,8 @@ def _index(pipeline: Pipeline) -> str:
         return f"{index}, without versions"
     if table is None and not is_address(index):
         raise PipelineError(
-            f"{pipeline.file}: subscriptions.index: there is no index at {index}; to make one: "
-            "subscriptions.compile().save(…), or give subscriptions.table"
+            f"{pipeline.file}: subscriptions.index: no index at {index}; create it with "
+            "subscriptions.compile().save(…), or set subscriptions.table"
         )
     return f"{index}, new"
 
@@ -100,7 +100,7 @@ def _overlay(pipeline: Pipeline, overlay: OverlayPart) -> str:
 
 def _joins(pipeline: Pipeline, joins: Joins) -> Iterator[tuple[str, str]]:
     found = check_joins(joins)
-    tables = f"rows of {found.tables} tables, by {joins.schema}"
+    tables = f"rows of {found.tables} tables, from {joins.schema}"
     yield "joins", f"{found.subscriptions:,} subscriptions ({joins.scheme}) over {tables}"
     if joins.versions is not None:
         version = f"version {versions(joins.versions)[-1]}" if found.newest is not None else "new"

@@ -1,4 +1,4 @@
-"""The keys of a pipeline file, declared once: what may stand there, what it means, what holds without it.
+"""The keys of a pipeline file, declared once: its kind of value, its meaning, its default.
 
 The file is read by these declarations (pipeline_file.py), the reference in docs/reference/pipeline-file.md is written
 from them (`reference()`; a test holds the two together), and a run reads its settings from them, with absolute paths.
@@ -15,13 +15,13 @@ from pathcast.toml_files import reference as reference_of
 from ..files.file_options import SETTLE
 from .pipeline_values import INTERVAL_TEXT, NAMESPACES, POLICY, SHARE, SHARE_OR_NONE, TRIGGER, TRIGGERS
 
-# In a folder of these a micro-batch has a folder of its own, which is replaced when the micro-batch is repeated.
+# File formats: each micro-batch is written to its own folder, which a repetition replaces.
 FILE_FORMATS = ("parquet", "orc", "json", "csv", "text", "xml", "avro")
-# Formats whose rows come from files, so that Spark can tell which one.
+# Formats whose rows come from files, so that Spark knows the file of a row.
 SOURCE_FILE_FORMATS = (*FILE_FORMATS, "binaryFile")
-# The column that holds the documents when the file does not say which.
+# The column of documents if the pipeline file does not name one.
 _DOCUMENT_COLUMNS = {"binaryFile": "content", "text": "value"}
-# Single mistakes make some subscriptions invalid; more than half are invalid when a setting, such as a prefix, is
+# Typing errors make a few subscriptions invalid; more than half are invalid when a setting, such as a prefix, is
 # missing.
 MAX_INVALID = 0.5
 # The schemes that can be cut by join value (docs/guides/joins.md).
@@ -31,7 +31,7 @@ _NO_OPTIONS: dict[str, str] = {}
 
 @dataclass(frozen=True, kw_only=True)
 class Source:
-    """Where documents come from. One of `document_column` and `path_column` is the column that has them."""
+    """Where documents come from. Either `document_column` or `path_column` holds them."""
 
     format: str = key(
         TEXT,
@@ -43,17 +43,17 @@ class Source:
         TEXT,
         'The columns, as in SQL: `"number long, xml binary"`. A stream of `parquet`, `orc`, `json`, `csv` needs it.',
         None,
-        without="what the source says",
+        without="from the source",
     )
     document: str | None = key(
         TEXT,
         "The column that holds the documents, binary or string.",
         None,
-        without="`content` for `binaryFile`, `value` for `text`, else `xml`",
+        without="`content` for `binaryFile`, `value` for `text`, otherwise `xml`",
     )
     document_path: str | None = key(
         TEXT,
-        "The column that holds the documents' paths, in place of `document`.",
+        "The column that holds the documents' paths, instead of `document`.",
         None,
         without="`path` for `files`",
     )
@@ -72,19 +72,19 @@ class Source:
     )
     entities: Entities = key(
         choice("refuse", "expand"),
-        "Documents whose DOCTYPE declares entities: `refuse` makes them dead letters, `expand` reads internal entities "
-        "within `limits.amplification`. External entities are never read.",
+        "Documents whose DOCTYPE declares entities: `refuse` turns them into dead letters, `expand` reads internal "
+        "entities within `limits.amplification`. External entities are never read.",
         "refuse",
     )
 
     @property
     def path_column(self) -> str | None:
-        """The column that has the paths of documents which the workers open themselves."""
+        """The column of paths, if the workers open the documents themselves."""
         return self.document_path or ("path" if self.format == "files" else None)
 
     @property
     def document_column(self) -> str:
-        """The column that has the documents, where no column has their paths."""
+        """The column of documents, if there is no column of paths."""
         usual = "xml" if self.path_column is not None else _DOCUMENT_COLUMNS.get(self.format, "xml")
         return self.document or usual
 
@@ -105,7 +105,7 @@ class Mediation:
     schema: str = key(TEXT, "The column that names the schema of each document.", "publisher")
     version: str | None = key(
         TEXT,
-        "The column that has the version of its mapping; where it is null, the newest.",
+        "The column with the version of its mapping; null means the newest.",
         None,
         without="the newest",
     )
@@ -113,13 +113,13 @@ class Mediation:
 
 @dataclass(frozen=True, kw_only=True)
 class OverlayPart:
-    """An overlay: its topology (a file, or a tree), where documents are published, by which policy; its traffic."""
+    """An overlay: its topology (a file, or a tree), the router of publication, the policy, and the traffic."""
 
     topology: str | None = key(
         PATH,
         "A TOML file of routers and links ([topology files](../guides/routing.md#topology-files)).",
         None,
-        without="a tree of `levels`, or that of the index",
+        without="a tree of `levels`, or the topology of the index",
     )
     levels: int | None = key(
         NUMBER, "A complete tree with this number of levels and the root `r1`, in place of a file.", None
@@ -130,9 +130,9 @@ class OverlayPart:
         POLICY,
         "When routers forward, and with which annotations: `L`, `L+s-sd`, `L+t`, `ES+sd`, `adaptive`, …",
         "L",
-        without="`L`, the quickest on one machine",
+        without="`L`, the fastest on one machine",
     )
-    keep: float = key(SHARE, "The part of the subscriptions' steps that advertisements keep.", 0.25)
+    keep: float = key(SHARE, "The share of the subscriptions' steps that advertisements keep.", 0.25)
     links: str | None = key(
         PATH,
         "Where the traffic on links goes, as Parquet: `sender`, `router`, `messages`, `bytes`, of those `annotations`.",
@@ -143,12 +143,12 @@ class OverlayPart:
 
 @dataclass(frozen=True, kw_only=True)
 class SubscriptionSource:
-    """An index, and the table that it is compiled from, if there is one."""
+    """An index, and the table that it is compiled from, if any."""
 
     index: str = key(
         PATH,
-        "The folder of the index: a snapshot or one with versions. With `table`, the folder that versions are "
-        "published to. A stream takes up a new version with its next micro-batch. With `[overlay]`, an overlay, as "
+        "The folder of the index: a snapshot, or a folder with versions. With `table`, versions are published to this "
+        "folder. A stream uses a new version from its next micro-batch on. With `[overlay]`, an overlay, as "
         "`publish_overlay` writes it.",
     )
     table: str | None = key(
@@ -162,13 +162,13 @@ class SubscriptionSource:
         None,
         without="one piece",
     )
-    table_format: str | None = key(TEXT, "Its format.", None, without="by its ending, else `parquet`")
+    table_format: str | None = key(TEXT, "Its format.", None, without="by its suffix, otherwise `parquet`")
     changes: str | None = key(
         PATH,
         "A table of `id`, `subscriber`, `xpath`, `change` (`added`, `removed`), and with `[overlay]` `router`.",
         None,
     )
-    changes_format: str | None = key(TEXT, "Its format.", None, without="by its ending, else `parquet`")
+    changes_format: str | None = key(TEXT, "Its format.", None, without="by its suffix, otherwise `parquet`")
     namespaces: Mapping[str, str] | Literal["ignore"] | None = key(
         NAMESPACES,
         'A table of prefix and URI for the table\'s expressions, or `"ignore"` to match local names.',
@@ -177,7 +177,7 @@ class SubscriptionSource:
     invalid: str | None = key(PATH, "Where invalid subscriptions go, as Parquet, with the reason.", None)
     max_invalid: float = key(
         SHARE_OR_NONE,
-        "The share of the table that may be invalid. If more is, the run ends before it publishes anything. `0` "
+        "The share of the table that may be invalid. If it is exceeded, the run ends before it publishes anything. `0` "
         "accepts no invalid row, `1` accepts any table.",
         MAX_INVALID,
     )
@@ -213,7 +213,7 @@ class Sink:
 
 @dataclass(frozen=True, kw_only=True)
 class DocumentSink(Sink):
-    """Where rows go with columns of the source."""
+    """Where rows go, together with columns of the source."""
 
     columns: tuple[str, ...] = key(NAMES, "The columns of the source to keep.", (), without="all")
 
@@ -224,42 +224,41 @@ class Deliveries(DocumentSink):
 
     per: Literal["subscriber", "document", "message"] = key(
         choice("subscriber", "document", "message"),
-        "`subscriber`: a row for each document and subscriber. `document`: a row for each document that somebody "
-        "wants, with the list of them. `message`: RoXSum messages, each with documents of one subscriber.",
+        "`subscriber`: a row for each document and subscriber. `document`: a row for each document that matches, with "
+        "the list of its subscribers. `message`: RoXSum messages, each with documents of one subscriber.",
         "subscriber",
     )
     by: Literal["subscriber", "id"] = key(
         choice("subscriber", "id"),
-        'What that list has with `per = "document"`: `subscriber`: names of subscribers. `id`: ids of subscriptions, '
-        "in `matches`.",
+        'The content of this list with `per = "document"`: `subscriber`: names of subscribers. `id`: ids of '
+        "subscriptions, in `matches`.",
         "subscriber",
     )
 
 
 @dataclass(frozen=True, kw_only=True)
 class Joins(Sink):
-    """Standing joins over tables whose rows are cut out of documents: schema file, subscriptions, where messages go.
+    """Standing joins over tables whose rows are extracted from documents: schema file, subscriptions, output.
 
-    `subscriptions` is a file of them, `versions` a folder in which they come and go; one of the two is there.
+    `subscriptions` is a file, `versions` a folder of versions that change while a stream runs; one of them is given.
     """
 
     schema: str = key(PATH, "A [schema file](../guides/joins.md#schema-files).")
     subscriptions: str | None = key(
         PATH,
         "Standing joins: a CSV file of `subscriber` and `query`, or a text file with a query per line and comments "
-        "that begin with `--`. With `versions` "
-        "it is compared with the newest one when the run starts, and by `--publish`: what is new in it is subscribed, "
-        "what is missing is not any more.",
+        "that begin with `--`. With `versions` the file is compared with the newest version when the run starts, and "
+        "by `--publish`: new lines are subscribed, missing lines are unsubscribed.",
         None,
         without="those of `versions`",
     )
     versions: str | None = key(
         PATH,
         "The folder that versions of the subscriptions are published to, by `subscriptions` or by a program "
-        "(`publish_joins`). A stream takes up a new version with its next micro-batch. Local, or mounted on driver and "
-        "workers alike.",
+        "(`publish_joins`). A stream uses a new version from its next micro-batch on. Local, or mounted on driver and "
+        "all workers.",
         None,
-        without="none: subscriptions stay as they are when the run starts",
+        without="none: subscriptions do not change during a run",
     )
     scheme: str = key(
         choice(*_SCHEMES),
@@ -275,8 +274,8 @@ class Joins(Sink):
     )
     per: Literal["subscription", "message"] = key(
         choice("subscription", "message"),
-        "Of deliveries: `subscription`: a row for each message and subscription that it concerns. `message`: a row for "
-        "each message that concerns somebody, and shard, with the list `subscriptions`.",
+        "For deliveries: `subscription`: a row for each message and subscription that it concerns. `message`: a row "
+        "for each message that concerns a subscription, and shard, with the list `subscriptions`.",
         "subscription",
     )
     shards: int | None = key(
@@ -287,23 +286,23 @@ class Joins(Sink):
     )
     contents: str | None = key(
         PATH,
-        "Where the initial content goes of subscriptions that are new in a micro-batch, as Parquet: `subscription`, "
+        "Where the initial contents of subscriptions that are new in a micro-batch go, as Parquet: `subscription`, "
         "`subscriber`, `edge`, `join_value`, `message`.",
         None,
         without="not kept; `initial_contents` has it for the last 100 micro-batches",
     )
     dead_letters: str | None = key(
         PATH,
-        "Where rows go that can't be cut out, and changes that can't be made, as Parquet, with the reason.",
+        "Where rows that cannot be extracted and changes that cannot be applied go, as Parquet, with the reason.",
         None,
         without="counted, not kept",
     )
-    key: str = key(TEXT, "A column of whole numbers that tells documents apart, later ones with larger numbers.")
+    key: str = key(TEXT, "A column of whole numbers that identifies documents; later documents have larger numbers.")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Stream:
-    """How far a stream is, and when it takes its next micro-batch."""
+    """The progress of a stream, and when it starts its next micro-batch."""
 
     checkpoint: str = key(
         PATH,
@@ -319,16 +318,16 @@ class Stream:
 
     @property
     def ends(self) -> bool:
-        """Whether the stream ends by itself."""
+        """Whether the stream ends without being stopped."""
         return self.trigger in TRIGGERS
 
 
 @dataclass(frozen=True, kw_only=True)
 class Pipeline:
-    """A pipeline, checked as far as its file goes."""
+    """A pipeline whose file has been checked."""
 
     file: str = ""
-    name: str = key(TEXT, "What Spark and the progress lines call it.", "", without="the file's name")
+    name: str = key(TEXT, "The name in Spark and in progress lines.", "", without="the file's name")
     spark: Mapping[str, str] = key(
         OPTIONS,
         "Settings of the Spark session that the run starts, such as `spark.sql.shuffle.partitions = 8`.",
@@ -337,27 +336,27 @@ class Pipeline:
     source: Source = section(Source, "Where documents come from: any format that Spark reads.", required=True)
     mediation: Mediation | None = section(
         Mediation,
-        "For documents of several schemas: they are matched in one of their own, and delivered as they came.",
+        "For documents of several schemas: they are matched in one global schema, and delivered unchanged.",
     )
     overlay: OverlayPart | None = section(
-        OverlayPart, "Documents go through an overlay of routers, at one of which each subscriber has subscribed."
+        OverlayPart, "Documents pass through an overlay of routers; each subscriber is subscribed at one of them."
     )
     subscriptions: SubscriptionSource = section(
         SubscriptionSource,
-        "Who wants what: an index, or a table that is compiled to one before the pipeline starts.",
+        "The subscriptions: an index, or a table that is compiled to one before the pipeline starts.",
         required=True,
     )
     deliveries: Deliveries = section(Deliveries, "Where matched documents go.", required=True)
     dead_letters: DocumentSink | None = section(
         DocumentSink,
-        "Where documents go that can't be read. Without this section they are counted and not kept.",
+        "Where unreadable documents go. Without this section they are counted and not kept.",
     )
     joins: Joins | None = section(
-        Joins, "Rows are cut out of the same documents, and standing joins over their tables get messages."
+        Joins, "Rows are extracted from the same documents, and standing joins over their tables get messages."
     )
     stream: Stream | None = section(Stream, "With this section the pipeline is a stream, without it one batch.")
     limits: Limits = section(
-        Limits, "What a document may bring before it is refused and becomes a dead letter.", filled=True
+        Limits, "Limits per document; a document beyond a limit becomes a dead letter.", filled=True
     )
 
 

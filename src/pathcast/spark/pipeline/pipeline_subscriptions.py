@@ -1,8 +1,8 @@
 """The table of subscriptions of a pipeline, without Spark: checked by a dry run, published if it is small.
 
 The rows go to the same functions that a Spark task calls (publish_task.py, overlay_subscriptions.py), so the version
-that this process publishes is the one that Spark would have published. Larger tables, and whatever small_tables.py
-leaves to Spark, are published by run_pipeline.py.
+that this process publishes is the one that Spark would have published. run_pipeline.py publishes larger tables, and
+those that small_tables.py leaves to Spark.
 
 Invariant: what a dry run reports is what the run reports.
 Cost: that of publish_task.py, without the seconds that Spark takes to start.
@@ -35,7 +35,7 @@ from .pipeline_sections import Pipeline, SubscriptionSource
 
 
 class TableCheck(NamedTuple):
-    """What a dry run finds in a table: a line for the plan, and what is wrong, in lines."""
+    """What a dry run finds in a table: a line for the plan, and the problems, one per line."""
 
     summary: str
     problems: list[str]
@@ -56,7 +56,7 @@ def check_table(pipeline: Pipeline, small: Small | None = None) -> TableCheck:
 
 
 def publish_small(pipeline: Pipeline, small: Small | None = None) -> str | None:
-    """Publish the table of subscriptions if it is small, and report it in lines; None: Spark has to."""
+    """Publish the table of subscriptions if it is small, and return a report; None if Spark has to publish it."""
     given = pipeline.subscriptions
     try:
         table, changes = _read(given, small)
@@ -72,12 +72,12 @@ def publish_small(pipeline: Pipeline, small: Small | None = None) -> str | None:
         if given.invalid is not None:
             _write_parquet(invalid, Path(given.invalid))
     except OSError as error:
-        raise PipelineError(f"{pipeline.file}: the subscriptions can't be published: {error}") from None
+        raise PipelineError(f"{pipeline.file}: the subscriptions cannot be published: {error}") from None
     return outcome(pipeline, counts, reasons_in(invalid))
 
 
 def outcome(pipeline: Pipeline, counts: Counts, reasons: list[Reason]) -> str:
-    """The report of a table that was published, in lines; `PipelineError` if it was rejected."""
+    """The report of a published table; raises `PipelineError` if the table was rejected."""
     given = pipeline.subscriptions
     lines = list(described(counts, reasons, given, kept=True))
     if counts.version == REJECTED:
@@ -93,7 +93,7 @@ def _read(given: SubscriptionSource, small: Small | None) -> tuple[SmallTable, S
 
 
 class _Work(NamedTuple):
-    """What can be done with a table: publish it, or tell what publishing would do."""
+    """The operations on a table: publish it, or preview the result of publishing."""
 
     publish: Callable[[], pa.Table]
     preview: Callable[[], tuple[Counts, pa.Table]]
@@ -114,7 +114,7 @@ def _work(pipeline: Pipeline, table: SmallTable, changes: SmallTable | None) -> 
         )
         wanted = list(rows_in_order(table, changes, NEEDED))
         return _Work(partial(routed.publish, wanted), partial(routed.preview, wanted))
-    Subscriptions(given.namespaces)  # wrong ones are refused here
+    Subscriptions(given.namespaces)  # raises on invalid ones
     work = Publishing(
         given.index,
         secrets.token_hex(8),
@@ -132,7 +132,7 @@ def _work(pipeline: Pipeline, table: SmallTable, changes: SmallTable | None) -> 
 
 
 def _write_parquet(rows: pa.Table, folder: Path) -> None:
-    """Write rows in place of what a folder holds, as Spark does in mode overwrite; links to it stay."""
+    """Replace the content of a folder by these rows, as Spark does in mode overwrite; links to it stay valid."""
     folder = folder.resolve()
     fresh = folder.with_name(f".{folder.name}-{secrets.token_hex(8)}")
     fresh.mkdir(parents=True)

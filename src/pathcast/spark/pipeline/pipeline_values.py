@@ -17,9 +17,11 @@ def _namespaces(value: Any, _: Path) -> Mapping[str, str] | str:
     if not isinstance(value, dict) or not all(isinstance(uri, str) for uri in value.values()):
         raise NAMESPACES.refused(value)
     if not all(value):
-        raise RefusedValueError("XPath 1.0 has no default namespace; give it a prefix, and use that in expressions")
+        raise RefusedValueError(
+            "XPath 1.0 has no default namespace; give the namespace a prefix, and use the prefix in expressions"
+        )
     if not all(value.values()):
-        raise RefusedValueError("a prefix needs a URI that is not empty")
+        raise RefusedValueError("the URI of a prefix must not be empty")
     return value
 
 
@@ -46,7 +48,7 @@ def _policy(value: Any, _: Path) -> str:
     from pathcast.routing import Policy
 
     if not isinstance(value, str):
-        raise RefusedValueError(f'must be a policy, such as "L+s-sd", not {as_written(value)}')
+        raise RefusedValueError(f'must be a policy, such as "L+s-sd", got {as_written(value)}')
     try:
         return str(Policy.read(value))
     except ValueError as error:

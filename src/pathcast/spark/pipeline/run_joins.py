@@ -1,15 +1,15 @@
-"""Standing joins in a pipeline: documents become rows, rows become messages, beside what happens to documents.
+"""Standing joins in a pipeline: documents become rows, and rows become messages, next to the delivery of documents.
 
     documents ─ (mediate,) extract_rows ─▶ changes ─ join_subscriptions ─▶ messages, dead letters ─▶ write
                                                                              ├ (deliver_joins) ────▶ write
                                                     state ─ (initial_contents of who is new) ──────▶ write
 
-A stream of its own over the same source, since its tables live in Spark's state: its checkpoint is the folder `joins`
-in that of the pipeline, and its micro-batches have numbers of their own. The tables are those of all documents that the
-stream has seen. Where subscriptions come and go, a micro-batch is pinned to a version of them before its first change
-is looked at; its messages, deliveries and contents are by that one.
+Joins run as a separate stream over the same source, since their tables live in Spark's state: its checkpoint is the
+folder `joins` in that of the pipeline, and its micro-batches have their own numbers. The tables hold the rows of all
+documents that the stream has seen. If subscriptions have versions, a micro-batch is pinned to a version before its
+first change is read; its messages, deliveries and contents use that version.
 
-Invariant: a micro-batch that is repeated leaves the same messages, deliveries and contents once.
+Invariant: a repeated micro-batch leaves the same messages, deliveries and contents, once.
 Cost: documents are read a second time, and messages of a micro-batch are held until all sinks have them.
 """
 
@@ -63,7 +63,7 @@ def join_batch(spark: SparkSession, pipeline: Pipeline, joins: Joins) -> JoinRep
 
 @dataclass(frozen=True)
 class JoinStage:
-    """What the joins of a pipeline make of documents; `version` is that of a batch, a stream has one a micro-batch."""
+    """The joins of a pipeline; `version` is that of a batch, a stream has one per micro-batch."""
 
     pipeline: Pipeline
     joins: Joins
@@ -71,7 +71,7 @@ class JoinStage:
     version: int | None = None
 
     def messages(self, documents: DataFrame) -> DataFrame:
-        """The messages that rows of documents mean for standing joins, and what is wrong with some."""
+        """The messages that rows of documents cause for standing joins, and the errors."""
         joins, changes = self.joins, self._changes(documents)
         checkpoint = None if self.stream is None else self.stream.checkpoint
         if joins.versions is not None:
@@ -82,7 +82,7 @@ class JoinStage:
 
     @cached_property
     def _standing(self) -> StandingJoins | None:
-        """The subscriptions, where they have no versions."""
+        """The subscriptions, if they have no versions."""
         if self.joins.subscriptions is None or self.joins.versions is not None:
             return None
         asked = read_join_subscriptions(self.joins.subscriptions)
@@ -95,7 +95,9 @@ class JoinStage:
         there = ", ".join(documents.columns)
         for column in needed:
             if column is not None and column not in documents.columns:
-                raise PipelineError(f"{pipeline.file}: joins: the source has no column '{column}'; it has {there}")
+                raise PipelineError(
+                    f"{pipeline.file}: joins: the source has no column '{column}'; its columns are {there}"
+                )
         documents = documents.select(*dict.fromkeys(name for name in needed if name is not None))
         changes = extract_rows(
             documents,
@@ -106,7 +108,7 @@ class JoinStage:
             limits=pipeline.limits,
             entities=pipeline.source.entities,
         )
-        # Of what could not be cut out there is no row: then it is told in which document.
+        # A row that could not be extracted does not exist; report its document instead.
         row = f.when(f.col("error").isNotNull(), f.to_json(f.struct(f.col(f"`{joins.key}`")))).otherwise(f.col(ROW))
         return changes.select(TABLE, CHANGE, row.alias(ROW), SEQUENCE, "error")
 
@@ -116,11 +118,11 @@ class JoinStage:
 
     @property
     def _folder(self) -> Path | None:
-        """Where many subscriptions lie that have no versions."""
+        """The folder for many subscriptions without versions."""
         return None if self.stream is None else Path(self.stream.checkpoint) / "pathcast" / "subscriptions"
 
     def write(self, messages: DataFrame, number: int | None) -> JoinReport:
-        """Write what becomes of a batch; the frame is computed once, since state is changed by it."""
+        """Write the results of a batch; the frame is computed once, because computing it changes state."""
         begin = time.perf_counter()
         joins, version = self.joins, self._pinned(number)
         counted = Observation()
@@ -157,7 +159,7 @@ class JoinStage:
         return pin_version(self.joins.versions, query_id(self.stream.checkpoint), number, self._pins)
 
     def _deliver(self, messages: DataFrame, path: str, number: int | None, version: int | None) -> int:
-        """Write messages by subscription, and say how many deliveries these are."""
+        """Write messages by subscription, and return the number of deliveries."""
         joins, given = self.joins, self._standing
         rows = deliver_joins(
             messages,
@@ -171,7 +173,7 @@ class JoinStage:
         return self._counted(rows, f.size(LISTED) if joins.per == "message" else f.lit(1), path, number)
 
     def _begin(self, spark: SparkSession, path: str, number: int | None) -> int:
-        """Write what new subscriptions have to begin with, and say how many messages these are."""
+        """Write the initial contents of new subscriptions, and return the number of messages."""
         assert self.stream is not None
         assert self.joins.versions is not None
         assert number is not None
@@ -181,7 +183,7 @@ class JoinStage:
         return self._counted(initial_contents(spark, *place, pins=pins), f.lit(1), path, number)
 
     def _counted(self, rows: DataFrame, one: Column, path: str, number: int | None) -> int:
-        """Write rows, and say how many they are, by what one counts."""
+        """Write rows, and return the sum of `one` over them."""
         counted = Observation()
         self._put(rows.observe(counted, f.sum(one).alias("count")), self._sink(path), number)
         return int(counted.get["count"] or 0)

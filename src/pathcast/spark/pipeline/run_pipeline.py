@@ -1,19 +1,19 @@
 """Running a pipeline: the batch or the streams that its file describes, with a report per batch and a clean end.
 
-Documents are one stream; standing joins over the same source are another one beside it, with a checkpoint of its own
+Documents are one stream; standing joins over the same source are a second stream, with its own checkpoint
 (run_joins.py). If one fails, both end. The stream of documents matches inside `foreachBatch`, where the number of the
 micro-batch is known on every kind of Spark:
 
-1. the micro-batch is pinned to a version of the index, beside the checkpoint (replay_version_pins.py);
+1. the micro-batch is pinned to a version of the index, next to the checkpoint (replay_version_pins.py);
 2. its documents are matched and counted, its deliveries written, then its dead letters;
-3. its report is put beside the checkpoint, `pathcast/reports/17.json`, and the oldest is taken away;
-4. Spark notes in the checkpoint that it is done.
+3. its report is written next to the checkpoint, `pathcast/reports/17.json`, and the oldest is removed;
+4. Spark commits the micro-batch in the checkpoint.
 
 A crash before the last step repeats all of them, with the version that was pinned, into the same places.
 
-Invariant: a report is told only after Spark has noted its micro-batch as done.
-Cost: with dead letters kept, matched rows are held in Spark's cache until both sinks have them. A batch isn't held: its
-documents are matched a second time if some of them can't be read.
+Invariant: a report is passed on only after Spark has committed its micro-batch.
+Cost: if dead letters are kept, Spark caches matched rows until both sinks have them. A batch is not cached: its
+documents are matched a second time if some of them cannot be read.
 """
 
 import re
@@ -71,12 +71,12 @@ __all__ = [
     "until_stopped",
 ]
 
-# How often a running query is asked how far it is, in seconds.
+# How often to poll the progress of a running query, in seconds.
 PATIENCE = 0.2
 _OURS = {kind.__name__ for kind in (PipelineError, SnapshotError, PathcastError)}
-# These say that another error happened.
+# These only wrap another error.
 _WRAPPERS = {"PythonException", "Py4JJavaError", "Py4JException", "ForeachBatchUserFuncException", "SparkException"}
-# Under this name the micro-batches of a pipeline are pinned: it has one stream.
+# The name under which micro-batches of a pipeline are pinned: it has one stream.
 _QUERY = "pipeline"
 
 
@@ -92,7 +92,7 @@ def run(
     stop: Event | None = None,
     stopping: Stopping = lambda: None,
 ) -> bool:
-    """Run a pipeline to its end, or until `stop` is set; return whether it came to its end.
+    """Run a pipeline to its end, or until `stop` is set; return whether it completed.
 
     `tell` gets a report per batch, and at the end of a stream one that names deferred files, if there are any;
     `stopping` is called before work is cancelled because `stop` is set. A pipeline that fails raises `PipelineError`.
@@ -104,7 +104,7 @@ def run(
 
 
 def compile_table(spark: SparkSession, pipeline: Pipeline) -> str:
-    """Have Spark publish the pipeline's table of subscriptions, if it has one, and report it in lines.
+    """Have Spark publish the pipeline's table of subscriptions, if it has one, and return a report.
 
     Invalid subscriptions are reported with reasons; too many of them raise `PipelineError`, and nothing is published.
     """
@@ -140,16 +140,16 @@ def compile_table(spark: SparkSession, pipeline: Pipeline) -> str:
             report.invalid.write.mode("overwrite").parquet(given.invalid)
         reasons = reasons_of(report.invalid) if report.invalid_count else []
     except PySparkException as error:
-        raise _failure("the subscriptions can't be read", error) from error
+        raise _failure("the subscriptions cannot be read", error) from error
     return outcome(pipeline, report.counts, reasons)
 
 
 def until_stopped(
     spark: SparkSession, work: Callable[[], T], stop: Event, stopping: Stopping = lambda: None
 ) -> T | None:
-    """The result of work on Spark; None if `stop` was set before it ended: then its jobs are cancelled.
+    """The result of work on Spark; None if `stop` was set before, in which case its jobs are cancelled.
 
-    The work is done by another thread: an interrupt in the midst of a call to the JVM would break the connection.
+    Another thread does the work: an interrupt during a call to the JVM would break the connection.
     """
     if stop.is_set():
         return None
@@ -168,7 +168,7 @@ def until_stopped(
         working.join(PATIENCE)
     if working.is_alive():
         stopping()
-        while working.is_alive():  # between two jobs there is nothing to cancel
+        while working.is_alive():  # repeated: between two jobs there is nothing to cancel
             spark.interruptAll()
             working.join(PATIENCE)
         return None
@@ -235,7 +235,7 @@ def _run_stream(
         raise _failure("the stream of joins did not start", error) from error
     stopped = False
     while True:
-        active = [one.query.isActive for one in running]  # asked first, so that the last reports are not missed
+        active = [one.query.isActive for one in running]  # read first, so that the last reports are not missed
         for one in running:
             one.tell(tell)
         failed = [one for one, lives in zip(running, active, strict=True) if not lives and one.query.exception()]
@@ -261,14 +261,14 @@ def _run_stream(
 
 
 class Running:
-    """A query that runs, and how far its reports have been told."""
+    """A running query, and the last report that was passed on."""
 
     def __init__(self, name: str, stream: Stream, query: StreamingQuery) -> None:
         self.name, self.stream, self.query = name, stream, query
         self._told = max(done(stream.checkpoint), default=-1)
 
     def tell(self, tell: Tell) -> None:
-        """Tell the reports of micro-batches that are done."""
+        """Pass on the reports of completed micro-batches."""
         for report in reports_after(self.stream, self._told):
             self._told = report.batch if report.batch is not None else self._told
             tell(report)
@@ -280,14 +280,14 @@ def _start(spark: SparkSession, pipeline: Pipeline, stream: Stream) -> Streaming
 
     try:
         documents = open_source(spark, pipeline.source, stream)
-        match(documents, pipeline, None)  # what is wrong with the columns is said now
+        match(documents, pipeline, None)  # reports problems of columns now
         return start_stream(documents, process, pipeline.name, stream)
     except Exception as error:
         raise _failure("the stream did not start", error) from error
 
 
 def micro_batch(batch: DataFrame, number: int, pipeline: Pipeline, stream: Stream) -> None:
-    """Match a micro-batch and write what becomes of it; doing it again gives the same."""
+    """Match a micro-batch and write the results; repeating it writes the same."""
     begin = time.perf_counter()
     check_batch(pipeline.source, stream, number)
     index = pipeline.subscriptions.index
@@ -318,7 +318,7 @@ def micro_batch(batch: DataFrame, number: int, pipeline: Pipeline, stream: Strea
 
 
 def _failure(what: str, error: Exception) -> PipelineError:
-    """What failed, and why in one line: our own words where they are in it, else Spark's first."""
+    """What failed, and why, in one line: our own message if the error contains one, otherwise Spark's first."""
     if isinstance(error, PathcastError):
         return PipelineError(str(error))
     said = re.findall(r"^(?:: |Caused by: )?(?:[\w.]+\.)?(\w+(?:Error|Exception)): (.+)$", str(error), re.MULTILINE)

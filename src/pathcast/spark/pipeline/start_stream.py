@@ -1,4 +1,4 @@
-"""Starting a stream whose micro-batches a function takes, as its section of a pipeline file says, and its pins."""
+"""Start a stream with a function for its micro-batches, as configured in a pipeline file; the folder of its pins."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +12,7 @@ from .pipeline_sections import Stream
 def start_stream(
     frame: DataFrame, process: Callable[[DataFrame, int], None], name: str, stream: Stream
 ) -> StreamingQuery:
-    """Give every micro-batch of a frame, with its number, to a function."""
+    """Call a function with every micro-batch of a frame and its number."""
     writer = frame.writeStream.foreachBatch(process).queryName(name).option("checkpointLocation", stream.checkpoint)
     if stream.trigger == "available-now":
         writer = writer.trigger(availableNow=True)
@@ -24,5 +24,5 @@ def start_stream(
 
 
 def pins_of(stream: Stream) -> Path:
-    """Where the micro-batches of a stream are pinned to versions of what they use."""
+    """The folder with the pinned versions of a stream's micro-batches."""
     return Path(stream.checkpoint) / "pathcast" / "pins"

@@ -1,6 +1,6 @@
-"""What a stream's checkpoint tells, without Spark: which stream it is, how many micro-batches it has begun and done.
+"""Read a stream's checkpoint without Spark: the id of the stream, and the micro-batches begun and done.
 
-Spark notes a micro-batch in `offsets` before anything of it is computed, and in `commits` when it is done.
+Spark records a micro-batch in `offsets` before computing it, and in `commits` when it is done.
 """
 
 import json
@@ -12,7 +12,7 @@ from ..publishing.replay_version_pins import AnyPath
 
 
 def query_id(checkpoint: AnyPath) -> str:
-    """The id that Spark has given the query of a checkpoint."""
+    """Spark's id of the query of a checkpoint."""
     place = Path(checkpoint) / "metadata"
     try:
         return str(json.loads(place.read_text(encoding="utf-8"))["id"])
@@ -33,14 +33,16 @@ def done(checkpoint: AnyPath) -> set[int]:
 def batch_at(checkpoint: AnyPath, time: int) -> int:
     """The number of the micro-batch with this time, in milliseconds.
 
-    Spark notes it with the micro-batch, and it is what `current_timestamp` gives in it, however often it is repeated.
+    Spark records it with the micro-batch; `current_timestamp` returns it, also when the micro-batch is repeated.
     """
     log = Path(checkpoint) / "offsets"
     for number in sorted(begun(checkpoint), reverse=True):
         facts = json.loads((log / str(number)).read_text(encoding="utf-8").splitlines()[1])
         if facts["batchTimestampMs"] == time:
             return number
-    raise PipelineError(f"no micro-batch of {checkpoint} has the time {time}; put it where every worker sees the same")
+    raise PipelineError(
+        f"no micro-batch of {checkpoint} has the time {time}; put the checkpoint in a folder that all workers share"
+    )
 
 
 def _numbers(log: Path) -> set[int]:

@@ -1,17 +1,17 @@
-"""Patterns compiled by workers: large sets of expressions with predicates become pieces, which one task merges.
+"""Compilation by several workers: large sets of expressions with predicates become pieces, which one task merges.
 
     distinct expressions ── 10,000 at a time ──▶ compiled into a file ── its name ──▶ merged by the task that publishes
 
 A worker parses, normalises and compiles expressions into the tables of a small index
-(`matching/table/compiled_shards.py`) and writes these beside the versions of the index; rows of Spark's have only the
-names of the files. The task that publishes makes no object for any pattern. Only what is worth it goes this way:
-expressions with predicates, and only many, since workers have to start and to load the kernels. A plain path costs the
-task 2 µs, less than its way to another worker.
+(`matching/table/compiled_shards.py`) and writes these next to the versions of the index; Spark's rows contain only the
+names of the files. The task that publishes creates no object per pattern. Only large sets of expressions with
+predicates are compiled this way, because workers have to start and to load the kernels. A plain path costs the task 2
+µs, less than its transfer to another worker.
 
-Invariant: entries, reasons and columns are those that the task alone would have come to, whatever the pieces: what is
-in none of them, or was compiled for other settings than those that the index has by then, the task parses itself.
-Cost: some 120 µs an expression, shared by the workers, and 5 µs of the last task. With two workers it pays from some
-tens of thousands on.
+Invariant: entries, reasons and columns do not depend on the pieces; the publishing task itself parses expressions that
+are in no piece, or were compiled for other settings than those of the index.
+Cost: some 120 µs per expression, shared by the workers, and 5 µs in the last task. With two workers it is faster from
+some tens of thousands of expressions on.
 """
 
 import json
@@ -37,15 +37,15 @@ from pathcast.store import pack, read_manifest, reading_snapshot
 
 from .index_versions import check_home, parts_folder, version_folder, versions
 
-# Fewer expressions with predicates than this are compiled by one task alone, unless somebody asks for another bound: it
-# takes that long until two workers are ready. One worker alone is never quicker.
+# One task alone compiles fewer expressions with predicates than this, unless the caller sets another bound: until then
+# two workers have barely started. One worker alone is never faster.
 MANY = 50_000
-# So many are compiled at a time: a worker has some 10 kB for each, and makes one file of all.
+# Expressions that are compiled at a time: a worker needs some 10 kB for each, and writes one file for all.
 SHARD = 10_000
-# What tells expressions that are no plain paths.
+# Characters of expressions that are not plain paths.
 PREDICATES = r"[\[@(]"
 PIECES = "part string, of int"
-# Which rows have an expression that is to be parsed, as `parsing.checked` has it; without ids, none is `given`.
+# Rows whose expression is parsed, as in `parsing.checked`; without ids, none is `given`.
 PARSED = f"change = 'added' and (id between 1 and {LARGEST_ID} or given = '')"
 _SETTINGS, _TEXTS, _OFFSETS = "settings", "texts", "text_offsets"
 
@@ -54,7 +54,7 @@ Batches = Iterator[pa.RecordBatch]
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What an expression is parsed and compiled with."""
+    """The settings that an expression is parsed and compiled with."""
 
     namespaces: Namespaces
     max_steps: int
@@ -62,13 +62,13 @@ class Settings:
 
     @classmethod
     def of(cls, matcher: Matcher) -> "Settings":
-        """Those of a matcher."""
+        """The settings of a matcher."""
         table = matcher.subscriptions.table
         return cls(table.namespaces, table.max_steps, matcher.engine_name)
 
     @classmethod
     def newest(cls, folder: str) -> "Settings | None":
-        """Those of the newest version in a folder, if there is one."""
+        """The settings of the newest version in a folder, if there is one."""
         known = versions(folder)
         if not known:
             return None
@@ -78,13 +78,13 @@ class Settings:
             return cls(facts["namespaces"], facts["max_steps"], facts["engine"])
 
     def written(self) -> bytes:
-        """As bytes, to tell whether they are the same."""
+        """The settings as bytes, to compare them."""
         return json.dumps([self.namespaces, self.max_steps, self.engine], sort_keys=True).encode()
 
 
 @dataclass(frozen=True, slots=True)
 class Compiling:
-    """What workers do with expressions; with `fresh` for a new index with these settings, else for the newest one."""
+    """The work on expressions; with `fresh` for a new index with these settings, otherwise for the newest one."""
 
     folder: str
     token: str
@@ -97,7 +97,7 @@ class Compiling:
 
         def compiled(batches: Batches) -> Batches:
             settings = self._settings()
-            for of, expressions in _chunks(batches, 2 * self.size):  # most tasks have so many, some a few more
+            for of, expressions in _chunks(batches, 2 * self.size):  # most tasks have this many, some a few more
                 name = self._compile(expressions, settings)
                 yield pa.RecordBatch.from_pydict({"part": pa.array([name]), "of": pa.array([of], pa.int32())})
 
@@ -108,7 +108,7 @@ class Compiling:
         return self.settings if found is None else found
 
     def _compile(self, expressions: list[str], settings: Settings) -> str:
-        """Compile expressions into a file of their own; its name."""
+        """Compile expressions into a new file; return its name."""
         engine = settings.engine
         assert engine is not None
         arrays = compile_shard(expressions, settings.namespaces, settings.max_steps, engine)
@@ -123,9 +123,9 @@ class Compiling:
 
 
 def compiled_pieces(rows: DataFrame, work: Compiling, count: int) -> DataFrame:
-    """The names of the files into which workers compile the rows' expressions with predicates, and whose they are.
+    """The names of the files into which workers compile the rows' expressions with predicates, and the rows' origin.
 
-    There are some `count` of them.
+    There are about `count` files.
     """
     chosen = rows.where(f.col("xpath").rlike(PREDICATES)).where(PARSED).select("xpath", "of")
     spread = chosen.repartition(-(-count // work.size), "xpath", "of").distinct()
@@ -133,21 +133,21 @@ def compiled_pieces(rows: DataFrame, work: Compiling, count: int) -> DataFrame:
 
 
 def bound_of(spark: SparkSession, many: int | None) -> int | None:
-    """From how many expressions on workers compile them; None: never."""
+    """The number of expressions from which workers compile them; None: never."""
     if many is not None:
         return max(1, many)
     return MANY if _has_several_workers(spark) else None
 
 
 def count_with_predicates(expressions: pa.Array) -> int:
-    """How many expressions have predicates."""
+    """The number of expressions with predicates."""
     return pc.sum(pc.match_substring_regex(expressions, PREDICATES)).as_py() or 0
 
 
 class Compiled:
-    """What became of expressions: the `entries` of all, -1 where there is none, and why some were `refused`, by place.
+    """The result for expressions: the `entries` of all, -1 if there is none, and why some were `refused`, by row.
 
-    `left` are the places of those that nobody has looked at yet.
+    `left` are the rows that are not parsed yet.
     """
 
     def __init__(self, count: int) -> None:
@@ -157,7 +157,7 @@ class Compiled:
 
 
 def merge_pieces(home: Path, names: list[str], matcher: Matcher, expressions: pa.Array) -> Compiled:
-    """Merge pieces into a matcher's table and engine; what became of the expressions, of which some are in no piece."""
+    """Merge pieces into a matcher's table and engine; return the result for all expressions."""
     compiled = Compiled(len(expressions))
     engine = matcher.engine
     if not names or not isinstance(engine, Mergeable):
@@ -188,7 +188,7 @@ def _texts(arrays: Arrays) -> pa.Array:
 
 
 def _chunks(batches: Iterable[pa.RecordBatch], size: int) -> Iterator[tuple[int, list[str]]]:
-    """Expressions by whose rows they are of, so many at a time."""
+    """Expressions by the origin of their rows, up to `size` at a time."""
     held: dict[int, list[str]] = {}
     for batch in batches:
         xpaths, ofs = batch["xpath"], batch["of"]
@@ -204,7 +204,7 @@ def _chunks(batches: Iterable[pa.RecordBatch], size: int) -> Iterator[tuple[int,
 
 
 def _has_several_workers(spark: SparkSession) -> bool:
-    """Whether tasks run side by side; a client of Spark Connect can't tell, and takes it that they do."""
+    """Whether tasks run side by side; a client of Spark Connect cannot know, and assumes so."""
     try:
         return spark.sparkContext.defaultParallelism > 1
     except PySparkException:
@@ -212,7 +212,7 @@ def _has_several_workers(spark: SparkSession) -> bool:
 
 
 def default_settings(namespaces: Namespaces, engine: str | None) -> Settings:
-    """Those of a new index."""
+    """The settings of a new index."""
     return Settings(
         dict(namespaces) if isinstance(namespaces, Mapping) else namespaces, MAX_STEPS, engine_class(engine).name
     )

@@ -4,15 +4,14 @@
     report = compile_subscriptions(None, "index", changes=spark.read.parquet("changes"))
     report.invalid.write.mode("append").parquet("invalid-subscriptions")
 
-All is done by tasks. One of them checks the rows, parses them and publishes the index (publish_task.py); where there
-are many patterns with predicates, others compile these first (compile_shards.py); where no worker can hold the index,
-each of its shards is written by a task of its own (write_shards.py). The driver gets a row of counts. What is wrong
-becomes a row with its reason and stops nothing; these rows stay with Spark. A stream takes up the new version with its
-next micro-batch.
+Tasks do all the work. One task checks the rows, parses them and publishes the index (publish_task.py); if there are
+many patterns with predicates, other tasks compile these first (compile_shards.py); if no worker can hold the index,
+each shard is written by its own task (write_shards.py). The driver gets a row of counts. An invalid row gets a reason
+and does not stop the others; invalid rows stay in Spark. A stream uses the new version from its next micro-batch on.
 
 Invariant: every row of the table is in the index or in `invalid`; none is in both.
-Cost: some 3 µs for a plain path; 130 µs for a pattern with predicates or, of many, 10 µs and 120 µs of other workers.
-Changes cost what they change, and writing the index.
+Cost: some 3 µs for a plain path; 130 µs for a pattern with predicates or, of many, 10 µs plus 120 µs of other workers.
+The cost of changes is that of the changed rows, and of writing the index.
 """
 
 import os
@@ -57,22 +56,22 @@ def compile_subscriptions(
 
     A table is a DataFrame, or the path of a Parquet or CSV file or folder. `subscriptions` has a column `xpath`,
     optionally `id` and `subscriber`, and is the whole set; None: that of the folder's newest version (none yet: empty).
-    `changes` has `id`, `xpath`, optionally `subscriber`, and `change`: `added` puts a subscription in, in place of
-    one with the same id; `removed` takes it out. Of several changes to one id the last counts, in the order of the
-    rows, or of a column `sequence` where there is one. `namespaces` and `engine` are those of a new set; changes keep
-    what the folder has. From `many` different expressions with predicates on, workers compile them; None: where that is
-    quicker. With `shards` the index is written in so many pieces, each by a task that holds no other; changes then need
-    the whole set of `subscriptions` beside them. The folder is one that workers can write to, and that all share.
+    `changes` has `id`, `xpath`, optionally `subscriber`, and `change`: `added` adds a subscription, or replaces the one
+    with the same id; `removed` removes it. The last of several changes to one id counts, in the order of the rows, or
+    of a column `sequence` if there is one. `namespaces` and `engine` are those of a new set; changes keep those of the
+    folder. From `many` distinct expressions with predicates on, workers compile them; None: if that is faster. With
+    `shards` the index is written in this many pieces, each by a task that holds no other; changes then need the whole
+    set of `subscriptions` as well. All workers must share the folder and be able to write to it.
 
-    What changes nothing publishes no version: `report.published` is false then. If more than the share `max_invalid` of
-    the subscriptions are invalid, nothing is published either, and `report.version` is 0.
+    Input that changes nothing publishes no version: then `report.published` is false. If more than the share
+    `max_invalid` of the subscriptions are invalid, nothing is published either, and `report.version` is 0.
     """
     if subscriptions is None and changes is None:
         raise PipelineError("give subscriptions, changes, or both")
     if subscriptions is None and shards is not None:
-        raise PipelineError("shards: each is compiled from the whole set; give subscriptions beside changes")
+        raise PipelineError("shards= needs the whole set: give subscriptions as well as changes")
     check_keep(keep)
-    Subscriptions(namespaces)  # wrong ones are refused here
+    Subscriptions(namespaces)  # raises on invalid ones
     table, changed = (None if each is None else _frame(each) for each in (subscriptions, changes))
     rows = in_order(table, changed)
     place, token, settings = str(Path(folder).absolute()), secrets.token_hex(8), default_settings(namespaces, engine)
@@ -87,12 +86,12 @@ def compile_subscriptions(
         work = Publishing(place, token, settings, *tables, keep, grace, bound, max_invalid)
         return _published(rows, work)
     except BaseException:
-        shutil.rmtree(parts_folder(place, token), ignore_errors=True)  # where the driver sees what workers wrote
+        shutil.rmtree(parts_folder(place, token), ignore_errors=True)  # if the driver sees the workers' files
         raise
 
 
 def _published(rows: DataFrame, work: Publishing) -> SubscriptionReport:
-    """Have a task publish the rows, after others have compiled expressions if there are too many for one."""
+    """Have a task publish the rows; others compile the expressions first if there are too many for one task."""
     counts, invalid = told_by(rows.repartition(1).mapInArrow(work.function(), TOLD))
     if counts.version == TOO_MANY:
         compiling = Compiling(work.folder, work.token, work.settings, fresh=work.table, size=SHARD)

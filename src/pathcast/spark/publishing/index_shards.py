@@ -1,15 +1,15 @@
-"""Shards: an index in several, each of which a worker can hold, where it can't hold all.
+"""Shards: an index in several pieces, for indexes that are too large for one worker.
 
     index/shard-0, index/shard-1, …                     a plain index
-    index/versions/00000001/shard-0, shard-1, …         a version, whole as any
+    index/versions/00000001/shard-0, shard-1, …         a version, complete like any other
 
-A subscriber's subscriptions are in one shard, so that nobody gets a document twice; those of nobody are spread by their
-ids. Documents are parsed once and meet every shard as structure (`parse_documents.py`).
+All subscriptions of a subscriber are in one shard, so that nobody gets a document twice; those without a subscriber are
+spread by id. Documents are parsed once and matched against every shard by structure (`parse_documents.py`).
 
-Invariant: every subscription is in one shard, under its id; which one depends on the subscriber's name alone, or else
-on the id.
-Cost: each shard is compiled anew. `save_shards` takes them from a set that is in memory as a whole; where that has no
-room, tasks write them from a table (`write_shards.py`).
+Invariant: every subscription is in one shard, under its id; which one depends on the subscriber's name alone, or,
+without one, on the id.
+Cost: each shard is compiled again. `save_shards` builds them from a set in memory; for sets that do not fit into
+memory, tasks write them from a table (`write_shards.py`).
 """
 
 import os
@@ -30,17 +30,17 @@ def shard_of(subscriber: str | None, id: int, shards: int) -> int:
 
 
 def check_shards(shards: int) -> None:
-    """Refuse a number of shards that is none."""
+    """Reject an invalid number of shards."""
     if shards < 1:
-        raise PipelineError(f"shards={shards}: must be a whole number from 1 up")
+        raise PipelineError(f"shards must be a whole number of at least 1, got {shards}")
 
 
 def save_shards(matcher: Matcher, folder: AnyPath, shards: int) -> None:
-    """Write a matcher's index as so many shards into a folder that is empty or not there."""
+    """Write a matcher's index as this many shards into an empty or new folder."""
     check_shards(shards)
     place = Path(folder)
     if place.exists() and any(place.iterdir()):
-        raise PipelineError(f"{place} is not empty; shards go to a folder of their own")
+        raise PipelineError(f"{place} is not empty; write shards to a new folder")
     subscriptions = matcher.subscriptions
     rows: list[list[tuple[int, str, str | None]]] = [[] for _ in range(shards)]
     for id, xpath, subscriber in subscriptions:
@@ -53,12 +53,12 @@ def save_shards(matcher: Matcher, folder: AnyPath, shards: int) -> None:
 
 
 def shard_folder(folder: AnyPath, number: int) -> Path:
-    """Where a shard lies."""
+    """The folder of a shard."""
     return Path(folder) / f"{SHARD}{number}"
 
 
 def shards_in(folder: AnyPath) -> int:
-    """How many shards a folder holds; 0 for one that is no sharded index."""
+    """The number of shards in a folder; 0 if it is not a sharded index."""
     count = 0
     while (shard_folder(folder, count) / MANIFEST).is_file():
         count += 1

@@ -4,16 +4,16 @@
     index/versions/00000002/
     index/pins/…                  which version a micro-batch of a stream has been matched with (replay_version_pins.py)
 
-A version is written beside the others under a name that no reader looks at, and gets its number by a rename: readers
-see all of it or nothing. Publishers take turns by a lock. A folder that is itself a snapshot serves too: then there is
-one version, without a number, and whoever writes it anew replaces it for everybody at once.
+A version is written under a name that readers ignore, and gets its number by a rename: readers see all of it or
+nothing. A lock serialises publishers. A folder that is itself a snapshot works too: then there is one version, without
+a number, and rewriting the snapshot replaces it for all readers at once.
 
-A task that Spark runs twice publishes once: both attempts have one token, and before the rename what there is to tell
-is left under it (`.told-…`). Where that stands and what was to be renamed is gone, the version is out. What several
-tasks write for one version lies in `.parts-…`, each attempt in a folder of its own, until a last task takes its turn.
+A task that Spark runs twice publishes once: both attempts have one token, and before the rename the result is stored
+under this token (`.told-…`). If that file exists and the folder to rename is gone, the version is published. Several
+tasks that write one version write to `.parts-…`, each attempt to its own folder, until a last task publishes them.
 
-Pruning removes a version only when `keep` newer ones stand, no pin names it, and its successor has stood for `grace`
-seconds: whoever looked for the latest version before that has pinned or opened it by then.
+Pruning removes a version only if there are `keep` newer ones, no pin names it, and its successor is at least `grace`
+seconds old: readers that found the older version before have pinned or opened it by then.
 """
 
 import os
@@ -36,9 +36,9 @@ KEEP = 3
 GRACE = 600.0
 _VERSIONS = "versions"
 _FRESH, _GONE, _TOLD, _PARTS = ".fresh-", ".gone-", ".told-", ".parts-"
-# Among the parts: the version that is made of them.
+# The folder among the parts in which the version is assembled.
 _WHOLE = "whole"
-# Seconds after which no task of a program that may have been killed goes on with what it began.
+# Seconds after which no task of a killed program can still be running.
 _FORGOTTEN = 86_400.0
 _DIGITS = 8
 
@@ -48,9 +48,9 @@ AnyPath = str | os.PathLike[str]
 def publish(
     matcher: Matcher, folder: AnyPath, *, keep: int = KEEP, grace: float = GRACE, shards: int | None = None
 ) -> int:
-    """Write a matcher's index as the next version of a folder, remove what is too old, and return the number.
+    """Write a matcher's index as the next version of a folder, prune old versions, and return the number.
 
-    With `shards` it is written in so many pieces, for `match_documents(…, PublishedIndex(folder, shards=…))`.
+    With `shards` it is written in this many pieces, for `match_documents(…, PublishedIndex(folder, shards=…))`.
     """
 
     def save(place: Path) -> None:
@@ -63,16 +63,16 @@ def publish(
 
 
 def publish_version(folder: AnyPath, save: Callable[[Path], None], *, keep: int = KEEP, grace: float = GRACE) -> int:
-    """Have `save` write the next version of a folder, remove what is too old, and return the number.
+    """Have `save` write the next version of a folder, prune old versions, and return the number.
 
-    `save` is called when no other publisher is at work.
+    `save` is called while no other publisher is active.
     """
     with turn(folder, secrets.token_hex(8), keep=keep, grace=grace) as mine:
         return mine.publish(save)
 
 
 class Turn:
-    """The turn of a publisher, who is alone with a folder's versions for as long as it has it."""
+    """A publisher's exclusive access to the versions of a folder."""
 
     def __init__(self, place: Path, token: str, keep: int, grace: float) -> None:
         self._place, self._keep, self._grace = place, keep, grace
@@ -81,7 +81,7 @@ class Turn:
         self._parts = self._home / (_PARTS + token)
 
     def publish(self, save: Callable[[Path], None], tell: Callable[[int], bytes] | None = None) -> int:
-        """Have `save` write the next version, and return its number; what it tells then can be read by `earlier`."""
+        """Have `save` write the next version, and return its number; `earlier` can then read the result of `tell`."""
         try:
             save(self._fresh)
             return self._commit(self._fresh, tell)
@@ -90,9 +90,9 @@ class Turn:
             raise
 
     def publish_parts(self, parts: Mapping[str, str], tell: Callable[[int], bytes]) -> int:
-        """Make the next version of folders among the parts, each under the name that it has there; its number.
+        """Assemble the next version from parts, each under its name in the version; return its number.
 
-        Whoever was killed at that can begin again.
+        If it is killed, it can be repeated.
         """
         whole = self._parts / _WHOLE
         whole.mkdir(parents=True, exist_ok=True)
@@ -102,7 +102,7 @@ class Turn:
                     (self._parts / part).rename(whole / name)
                 except FileNotFoundError:
                     raise PipelineError(
-                        f"{self._parts / part}, which another Spark worker wrote, is not there; "
+                        f"{self._parts / part}, which another Spark worker wrote, does not exist; "
                         "publish to a folder that all workers share"
                     ) from None
         number = self._commit(whole, tell)
@@ -110,11 +110,11 @@ class Turn:
         return number
 
     def drop_parts(self) -> None:
-        """Remove what tasks wrote for this version and nobody needs any more."""
+        """Remove files that tasks wrote for this version and that are no longer needed."""
         shutil.rmtree(self._parts, ignore_errors=True)
 
     def earlier(self) -> bytes | None:
-        """What was told of the version that an earlier attempt published; None if there was none."""
+        """The stored result of an earlier attempt that published the version; None if there was none."""
         if self._fresh.exists() or (self._parts / _WHOLE).exists():
             return None
         try:
@@ -138,12 +138,12 @@ class Turn:
 
 @contextmanager
 def turn(folder: AnyPath, token: str, *, keep: int = KEEP, grace: float = GRACE) -> Iterator[Turn]:
-    """Wait until no other publisher is at work; `token` is one for all attempts to publish the same."""
+    """Wait until no other publisher is active; all attempts to publish the same version share one `token`."""
     check_keep(keep)
     place = Path(folder)
     home = check_home(place)
     with sole_writer(place):
-        for left in home.glob(_FRESH + "*"):  # by a publisher that was killed
+        for left in home.glob(_FRESH + "*"):  # left by a publisher that was killed
             (home / (_TOLD + left.name.removeprefix(_FRESH))).unlink(missing_ok=True)  # it was never published
             shutil.rmtree(left, ignore_errors=True)
         for gone in home.glob(_GONE + "*"):
@@ -153,34 +153,34 @@ def turn(folder: AnyPath, token: str, *, keep: int = KEEP, grace: float = GRACE)
 
 
 def check_keep(keep: int) -> None:
-    """Refuse to keep no version."""
+    """Reject a `keep` below 1."""
     if keep < 1:
-        raise PipelineError(f"keep={keep}: at least the newest version must stay")
+        raise PipelineError(f"keep must be at least 1, got {keep}: the newest version must stay")
 
 
 def check_home(folder: AnyPath) -> Path:
-    """Where versions of a folder lie, made now if it is not there; `PipelineError` when it is one plain index."""
+    """The folder of versions, created if it does not exist; raises `PipelineError` for an index without versions."""
     place = Path(folder)
     if (place / MANIFEST).exists():
-        raise PipelineError(f"{place} is one index without versions; publish to another folder")
+        raise PipelineError(f"{place} is an index without versions; publish to another folder")
     home = place / _VERSIONS
     home.mkdir(parents=True, exist_ok=True)
     return home
 
 
 def parts_folder(folder: AnyPath, token: str) -> Path:
-    """Where tasks write what belongs to a version that is yet to be published."""
+    """The folder where tasks write the parts of a version before it is published."""
     return Path(folder) / _VERSIONS / (_PARTS + token)
 
 
 def _forget(home: Path) -> None:
-    """Remove what was left for attempts that nobody makes any more."""
+    """Remove files of attempts that are over."""
     before = time.time() - _FORGOTTEN
     for left in (*home.glob(_PARTS + "*"), *home.glob(_TOLD + "*")):
         try:
             if left.stat().st_mtime > before:
                 continue
-        except FileNotFoundError:  # whoever wrote it has removed it just now
+        except FileNotFoundError:  # its writer has just removed it
             continue
         if left.is_dir():
             shutil.rmtree(left, ignore_errors=True)
@@ -198,10 +198,10 @@ def versions(folder: AnyPath) -> list[int]:
 
 
 def latest(folder: AnyPath) -> int:
-    """The number of the newest version; `PipelineError` when there is none."""
+    """The number of the newest version; raises `PipelineError` if there is none."""
     known = versions(folder)
     if not known:
-        raise PipelineError(f"there is no version of an index at {folder}; to make one: publish(matcher, folder)")
+        raise PipelineError(f"no version of an index at {folder}; create one with publish(matcher, folder)")
     return known[-1]
 
 
@@ -211,21 +211,21 @@ def is_versioned(folder: AnyPath) -> bool:
 
 
 def version_folder(folder: AnyPath, version: int) -> Path:
-    """Where a version lies."""
+    """The folder of a version."""
     return Path(folder) / _VERSIONS / f"{version:0{_DIGITS}}"
 
 
 def pack_index(folder: AnyPath, archive: AnyPath) -> Path:
-    """Pack an index (of a folder with versions, the newest) into a zip, to be sent to workers without a shared disk.
+    """Pack an index (of a folder with versions, the newest) into a zip, for workers without a shared disk.
 
     Add it with `spark.addArtifacts("news.zip#news", archive=True)` and match with `index="artifact:news"`.
     """
     source = version_folder(folder, latest(folder)) if is_versioned(folder) else Path(folder)
     if not (source / MANIFEST).is_file():
-        raise PipelineError(f"there is no index at {source}")
+        raise PipelineError(f"no index at {source}")
     target = Path(archive)
     if target.suffix != ".zip":
-        raise PipelineError(f"{target}: the name of the archive must end with .zip")
+        raise PipelineError(f"the name of the archive must end with .zip, got {str(target)!r}")
     return Path(shutil.make_archive(str(target.absolute().with_suffix("")), "zip", source))
 
 
@@ -237,5 +237,5 @@ def _prune(place: Path, keep: int, grace: float) -> None:
         if number in needed or version_folder(place, successor).stat().st_ctime > before:
             continue
         gone = place / _VERSIONS / f"{_GONE}{number}"
-        version_folder(place, number).rename(gone)  # nobody opens half of it
+        version_folder(place, number).rename(gone)  # no reader opens half of it
         shutil.rmtree(gone, ignore_errors=True)

@@ -21,16 +21,16 @@ from .subscription_report import Counts
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-# Reasons that are printed; the first ones tell what to fix.
+# Reasons that are printed; the first ones show what to fix.
 _SHOWN = 3
-# Reasons that are looked at: each prefix that is not declared has its own.
+# Reasons that are collected: each undeclared prefix has its own.
 _REASONS = 100
 _LONGEST = 80
 _PREFIX = re.compile(r"the prefix '(.+):' is not declared")
 
 
 class Reason(NamedTuple):
-    """A reason, how many rows it holds for, and one of them."""
+    """A reason, its number of rows, and one of them."""
 
     reason: str
     rows: int
@@ -68,7 +68,7 @@ def reasons_of(invalid: "DataFrame") -> list[Reason]:
 
 
 def described(counts: Counts, reasons: list[Reason], given: SubscriptionSource, *, kept: bool) -> Iterator[str]:
-    """What is wrong and what to do, in lines; `kept`: the invalid rows are where `subscriptions.invalid` says."""
+    """The problems and their remedies, as lines; `kept`: the invalid rows are written to `subscriptions.invalid`."""
     if not counts.invalid:
         return
     yield f"{_how_many(counts)}:"

@@ -1,10 +1,10 @@
 """The rows of a table of subscriptions, or of changes to one: put in order by Spark, checked and parsed by a task.
 
-`in_order` numbers rows by the order that the table has, so that a task which gets them from a shuffle can put them back
-into it. `Parsed` checks ids and words and parses expressions, those of a large set excepted that other workers have
-compiled (`compile_shards.py`).
+`in_order` numbers rows by their order in the table, so that a task that gets them from a shuffle can restore it.
+`Parsed` checks ids and words and parses expressions, except those of a large set that other workers have compiled
+(`compile_shards.py`).
 
-Invariant: each row is among the good ones, with an entry (removals: without), or among the bad ones, with a reason.
+Invariant: each row is either good, with an entry (removals: without), or bad, with a reason.
 """
 
 import os
@@ -29,17 +29,17 @@ from .compile_shards import Compiled
 from .subscription_report import REPORTED
 
 ADDED, REMOVED = "added", "removed"
-# Whose row it is: nobody's, so that a task has one at least; the table's; the changes'.
+# The origin of a row: none (so that a task has at least one row), the table, or the changes.
 NOBODY, TABLE, CHANGES = range(3)
-# What a row says, whose it is (`of`), and its `place` in the order of these; `given` is the id as it was written.
+# A row's content, its origin (`of`), and its `place` in the order of that origin; `given` is the id as written.
 ROWS = "id bigint, subscriber string, xpath string, change string, given string, of int, place bigint"
-# Where Spark puts lines of a CSV file that have other fields than its heading.
+# The column for lines of a CSV file whose fields do not fit its heading.
 _LINE = "pathcast line"
-# In place of an entry: there is none.
+# Stands for a missing entry.
 _NOTHING = -1
 
 Reasons = dict[int, tuple[str, int | None]]
-# Of distinct expressions, what other workers have compiled.
+# The result of other workers for distinct expressions.
 Pieces = Callable[[pa.Array], Compiled]
 
 
@@ -64,13 +64,13 @@ class Parsed:
         self.bad: pa.Table = reported(rows.filter(pc.invert(is_good)))
 
     def _parse(self, xpaths: pa.ChunkedArray, rows: Int64s, pieces: Pieces, reasons: Reasons) -> tuple[Int32s, Bools]:
-        """The entries of some rows, and whether each has a text of its own; what is wrong goes to the reasons."""
+        """The entries of some rows, and whether each has its own text; problems are added to the reasons."""
         distinct = pc.dictionary_encode(xpaths.take(pa.array(rows)).combine_chunks())
         expressions, places = distinct.dictionary, distinct.indices.to_numpy()
         table = self._kept.table
         compiled = pieces(expressions)
         entries, wrong = compiled.entries, compiled.refused
-        own = entries != _NOTHING  # what workers compile is no plain path, and these alone are not kept as text
+        own = entries != _NOTHING  # workers compile no plain paths, and only plain paths are not kept as text
         entered = table.enter(expressions.take(pa.array(compiled.left)).to_pylist(), collect=True)
         good = compiled.left[np.asarray(entered.good, dtype=np.int64)]
         entries[good] = entered.entries
@@ -101,7 +101,7 @@ class Parsed:
 
 
 def checked(rows: pa.Table, *, has_id: bool) -> tuple[Reasons, Int64s]:
-    """What is wrong with the ids and words of rows, and the rows whose expressions are to be parsed."""
+    """The problems in ids and words of rows, and the rows whose expressions must be parsed."""
     ids, changes = rows["id"], rows["change"]
     reasons: Reasons = {}
     is_added = _true(pc.equal(changes, ADDED))
@@ -110,25 +110,25 @@ def checked(rows: pa.Table, *, has_id: bool) -> tuple[Reasons, Int64s]:
         usable = usable_ids(ids)
         for row in np.flatnonzero(~usable).tolist():
             given = rows["given"][row].as_py()
-            reasons[row] = f"id {given}: an id is a whole number from 1 to {LARGEST_ID:,}", None
+            reasons[row] = f"id must be a whole number from 1 to {LARGEST_ID:,}, got {given}", None
     for row in np.flatnonzero(~is_added & ~_true(pc.equal(changes, REMOVED))).tolist():
-        reasons[row] = f"change {changes[row].as_py()}: must be '{ADDED}' or '{REMOVED}'", None
+        reasons[row] = f"change must be '{ADDED}' or '{REMOVED}', got {changes[row].as_py()}", None
     return reasons, np.flatnonzero(is_added & usable)
 
 
 def usable_ids(ids: pa.ChunkedArray) -> Bools:
-    """Which of some numbers can be ids."""
+    """Which numbers are valid ids."""
     return _true(pc.and_(pc.greater(ids, 0), pc.less_equal(ids, LARGEST_ID)))
 
 
 def in_order(subscriptions: DataFrame | None, changes: DataFrame | None) -> DataFrame:
-    """The rows of a table and of changes to it, each with its place; nobody's is there in any case."""
+    """The rows of a table and of changes to it, each with its place, and one row without origin."""
     frames = [_rows(frame, of) for frame, of in ((subscriptions, TABLE), (changes, CHANGES)) if frame is not None]
     return reduce(DataFrame.union, [nobodys_rows(frames[0].sparkSession, 1), *frames])
 
 
 def nobodys_rows(spark: SparkSession, count: int) -> DataFrame:
-    """So many rows that are nobody's, their places from 0 on."""
+    """`count` rows without origin, with places from 0."""
     names = ("id", "subscriber", "xpath", "change", "given")
     kinds = ("bigint", *("string" for _ in names[1:]))
     nothing = (f.lit(None).cast(kind).alias(name) for name, kind in zip(names, kinds, strict=True))
@@ -145,7 +145,7 @@ def _rows(frame: DataFrame, of: int) -> DataFrame:
     nothing = f.lit(None)
     return frame.select(
         (f.expr("try_cast(id as bigint)") if has_id else nothing.cast("bigint")).alias("id"),
-        # Nobody's, as in files, where the name is empty.
+        # An empty name means no subscriber, as in files.
         (f.expr("nullif(cast(subscriber as string), '')") if has_subscriber else nothing.cast("string")).alias(
             "subscriber"
         ),
@@ -158,7 +158,7 @@ def _rows(frame: DataFrame, of: int) -> DataFrame:
 
 
 def check_names(names: list[str], of: int, needed: tuple[str, ...] = ()) -> None:
-    """Refuse a table, or changes, without the columns that either needs, and these."""
+    """Reject a table, or changes, without the required columns and those in `needed`."""
     changes = of == CHANGES
     for name in dict.fromkeys((*needed, "xpath", *(("id", "change") if changes else ()))):
         if name not in names:
@@ -169,13 +169,13 @@ def check_names(names: list[str], of: int, needed: tuple[str, ...] = ()) -> None
 
 
 def put_in_order(rows: pa.Table, of: int) -> pa.Table:
-    """Of rows that came from a shuffle those of the table, or of the changes, in their order."""
+    """The rows of one origin, put back in order after a shuffle."""
     mine = rows.filter(pc.equal(rows["of"], of))
     return mine.take(pa.array(np.argsort(mine["place"].to_numpy(), kind="stable"))).combine_chunks()
 
 
 def read_table(spark: SparkSession, path: str | os.PathLike[str], form: str | None = None) -> DataFrame:
-    """A table of subscriptions or changes from a file or folder; without `form` by its ending."""
+    """A table of subscriptions or changes from a file or folder; without `form`, the suffix decides."""
     text = os.fspath(path)
     if form is None:
         form = "csv" if text.removesuffix(".gz").endswith(".csv") else "parquet"
@@ -183,12 +183,12 @@ def read_table(spark: SparkSession, path: str | os.PathLike[str], form: str | No
     try:
         if form != "csv":
             return reader.load(text)
-        reader = reader.options(header="true", escape='"', multiLine="true")  # as `Subscriptions.read` takes it
+        reader = reader.options(header="true", escape='"', multiLine="true")  # as `Subscriptions.read` expects it
         fields = reader.load(text).schema.fields
     except AnalysisException as error:
-        raise PipelineError(f"the table {text} can't be read: {str(error).partition(chr(10))[0]}") from None
-    # Of a line with more fields than the heading Spark would leave some out: the whole line takes the place of the
-    # expression, and is none.
+        raise PipelineError(f"the table {text} cannot be read: {str(error).partition(chr(10))[0]}") from None
+    # Spark would drop fields of a line that has more fields than the heading: the whole line replaces the expression,
+    # so that it is invalid.
     lines = reader.schema(t.StructType([*fields, t.StructField(_LINE, t.StringType())]))
     rows = lines.option("columnNameOfCorruptRecord", _LINE).load(text)
     if "xpath" not in rows.columns:
@@ -198,7 +198,7 @@ def read_table(spark: SparkSession, path: str | os.PathLike[str], form: str | No
 
 
 def reported(rows: pa.Table, reasons: list[str] | None = None) -> pa.Table:
-    """What a report has of rows, with these reasons."""
+    """Rows as they appear in a report, with these reasons."""
     rows = rows.select(REPORTED.names).cast(REPORTED)
     if reasons is None:
         return rows
@@ -206,7 +206,7 @@ def reported(rows: pa.Table, reasons: list[str] | None = None) -> pa.Table:
 
 
 def reason_columns(count: int, reasons: Reasons) -> tuple[pa.Array, pa.Array]:
-    """The columns `reason` and `column` of so many rows."""
+    """The columns `reason` and `column` of `count` rows."""
     return (
         _sparse(count, {row: reason for row, (reason, _) in reasons.items()}, pa.string()),
         _sparse(count, {row: column for row, (_, column) in reasons.items()}, pa.int32()),

@@ -2,13 +2,13 @@
 
     rows ∪ names of pieces ── one partition ──▶ a task: put in order, parsed, entered, published ──▶ counts, wrong rows
 
-It has its turn with the folder from opening the newest version to publishing the next one, so that of two who change
-an index at once neither undoes what the other did.
+The task has exclusive access to the folder from opening the newest version to publishing the next one, so that two
+concurrent changes to an index do not undo each other.
 
-Invariant: every row of the table is in the index or among those that are wrong; none is in both. A task that Spark runs
-twice publishes once, and tells the same both times. Rows that change nothing publish nothing.
-Cost: some 3 µs for a plain path and 130 µs for a pattern with predicates, 10 µs where other workers have compiled it,
-in the memory of one worker. Changes cost what they change, and writing the index.
+Invariant: every row of the table is in the index or among the invalid rows; none is in both. A task that Spark runs
+twice publishes once, and reports the same both times. Rows that change nothing publish nothing.
+Cost: some 3 µs for a plain path and 130 µs for a pattern with predicates, 10 µs if other workers have compiled it,
+in the memory of one worker. The cost of changes is that of the changed rows, and of writing the index.
 """
 
 from collections.abc import Callable
@@ -29,19 +29,19 @@ from .parse_rows import ADDED, CHANGES, REMOVED, TABLE, Parsed, Pieces, checked,
 from .subscription_report import REJECTED, Batches, Counts, read, telling, told, written
 from .table_differences import Difference, newest
 
-# Whose row it is: the name of a piece, in the column of expressions, and in the column of places whose piece it is.
+# The origin of a row with the name of a piece: in the column of expressions; the piece's origin is in `place`.
 PIECE = 3
-# In place of a version: nothing was published yet, since other workers had better compile the expressions first; their
-# number is told in place of subscriptions.
+# Instead of a version: nothing was published yet, since other workers should compile the expressions first; the number
+# of expressions is in place of the subscriptions.
 TOO_MANY = -1
 
 
 @dataclass(frozen=True, slots=True)
 class Publishing:
-    """What the task has to do: which tables there are, and from how many expressions on it leaves them to others.
+    """The job of the task: its tables, and the number of expressions from which other workers compile them.
 
     If more than the share `max_invalid` of the subscriptions are invalid, nothing is published. With `shards`, the
-    index is written in so many pieces.
+    index is written in this many pieces.
     """
 
     folder: str
@@ -65,7 +65,7 @@ class Publishing:
         return published
 
     def publish(self, rows: pa.Table) -> pa.Table:
-        """Publish what rows say, in any order; what there is to tell."""
+        """Publish rows, given in any order; return the report."""
         with turn(self.folder, self.token, keep=self.keep, grace=self.grace) as mine:
             earlier = mine.earlier()
             if earlier is not None:
@@ -84,13 +84,13 @@ class Publishing:
             return told(counts, invalid)
 
     def preview(self, rows: pa.Table) -> tuple[Counts, pa.Table]:
-        """What `publish` would tell, without publishing: the counts, with the version before, and the invalid rows."""
+        """The report of `publish`, without publishing: the counts, with the version before, and the invalid rows."""
         entered = replace(self, bound=None)._entered(rows)
         assert not isinstance(entered, int)
         return entered[1:]
 
     def _entered(self, rows: pa.Table) -> tuple[Matcher, Counts, pa.Table] | int:
-        """The next version, its counts and the invalid rows; or how many expressions others had better compile."""
+        """The next version, its counts and the invalid rows; or the number of expressions for others to compile."""
         known = versions(self.folder)
         fresh = self.table or not known
         matcher = self._empty() if fresh else open_index(version_folder(self.folder, known[-1]))
@@ -124,7 +124,7 @@ class Publishing:
         return [of for of, given in ((TABLE, self.table), (CHANGES, self.changes)) if given]
 
     def _enter(self, matcher: Matcher, tables: dict[int, pa.Table], pieces: pa.Table) -> tuple[Difference, pa.Table]:
-        """Put rows into a set of subscriptions; what the changes have made of it, and the rows that are wrong."""
+        """Add rows to a set of subscriptions; return the effect of the changes, and the invalid rows."""
         kept = matcher.subscriptions
         home = parts_folder(self.folder, self.token)
 
@@ -146,15 +146,15 @@ class Publishing:
 
 
 def _expressions(rows: pa.Table) -> pa.Array:
-    """The different expressions of rows that are to be parsed."""
+    """The distinct expressions of rows that must be parsed."""
     chosen = checked(rows, has_id=False)[1]
     return pc.unique(rows["xpath"].take(pa.array(chosen)).combine_chunks())
 
 
 def _enter_all(parsed: Parsed) -> pa.Table:
-    """Add the rows to an empty set; those whose id an earlier one has come back."""
+    """Add the rows to an empty set; return those whose id is already in use."""
     rows = parsed.good
-    if rows["id"].null_count == len(rows):  # ids are given out in the order of the rows
+    if rows["id"].null_count == len(rows):  # ids are assigned in the order of the rows
         parsed.enter(rows, with_ids=False)
         return reported(rows.slice(0, 0))
     ids = rows["id"].to_numpy()
@@ -162,11 +162,11 @@ def _enter_all(parsed: Parsed) -> pa.Table:
     first[np.unique(ids, return_index=True)[1]] = True
     parsed.enter(rows.filter(pa.array(first)))
     twice = rows.filter(pa.array(~first))
-    return reported(twice, [f"id {number} is given twice" for number in twice["id"].to_pylist()])
+    return reported(twice, [f"id {number} is already in use" for number in twice["id"].to_pylist()])
 
 
 def _apply(kept: Subscriptions, parsed: Parsed) -> tuple[Difference, pa.Table]:
-    """Change a set; what differs then, and the removals of what was not there."""
+    """Change a set; return the difference, and the removals of unknown ids."""
     rows = _last_of_each(parsed.good)
     ids, words = rows["id"].to_pylist(), rows["change"].to_pylist()
     xpaths, owners = rows["xpath"].to_pylist(), rows["subscriber"].to_pylist()
@@ -180,7 +180,7 @@ def _apply(kept: Subscriptions, parsed: Parsed) -> tuple[Difference, pa.Table]:
             continue
         if words[row] == ADDED:
             if there and kept[number][1:] == (xpaths[row], owners[row]):
-                continue  # a change that was made already
+                continue  # a change that was already made
             fresh.append(row)
             changed += there
         else:
@@ -188,13 +188,13 @@ def _apply(kept: Subscriptions, parsed: Parsed) -> tuple[Difference, pa.Table]:
         if there:
             kept.remove(number)
     parsed.enter(rows.take(pa.array(fresh, pa.int64())))
-    reasons = [f"there is no subscription {ids[row]} to remove" for row in unknown]
+    reasons = [f"no subscription {ids[row]} to remove" for row in unknown]
     made = Difference(len(fresh) - changed, removed, changed)
     return made, reported(rows.take(pa.array(unknown, pa.int64())), reasons)
 
 
 def _last_of_each(rows: pa.Table) -> pa.Table:
-    """Of the changes to each id the last, in order."""
+    """The last change to each id, in order."""
     ids = rows["id"].to_numpy()
     last = len(ids) - 1 - np.unique(ids[::-1], return_index=True)[1]
     return rows.take(pa.array(np.sort(last)))

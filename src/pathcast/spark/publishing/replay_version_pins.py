@@ -1,14 +1,14 @@
 """Pins: which version of an index a micro-batch was matched with, so that a replay of it gives the same rows.
 
     index/pins/<query id>/17          "4": batch 17 of this query belongs to version 4
-    index/pins/<query id>.elsewhere   the folder that has this query's pins, where one was asked for
+    index/pins/<query id>.elsewhere   the folder that has this query's pins, if another one was chosen
 
-The first task of a batch that needs the index takes the newest version and writes it down; the file is complete before
-it gets its name, and only one can get it (a hard link fails where there is one already). Every other task of the batch,
+The first task of a batch that needs the index takes the newest version and records it; the file is complete before it
+gets its name, and only one task can create it (a hard link fails if the name exists). Every other task of the batch,
 every retry, and every replay after a crash reads it.
 
 Invariant: no task matches before the pin of its batch is on disk. A pin never changes.
-Spark replays only the last batch, so pins of much older ones are removed as new ones are made.
+Spark replays only the last batch, so creating a pin removes much older ones.
 """
 
 import os
@@ -18,7 +18,7 @@ from pathlib import Path
 
 from pathcast.errors import PipelineError
 
-# As many batches as Spark keeps in a checkpoint (spark.sql.streaming.minBatchesToRetain).
+# The number of batches that Spark keeps in a checkpoint (spark.sql.streaming.minBatchesToRetain).
 RETAINED = 100
 _PINS = "pins"
 _ELSEWHERE = ".elsewhere"
@@ -28,7 +28,7 @@ AnyPath = str | os.PathLike[str]
 
 
 def pin(folder: AnyPath, query: str, batch: int, newest: Callable[[], int], pins: AnyPath | None = None) -> int:
-    """The version that a batch of a query belongs to: the pinned one, or from now on the newest.
+    """The version that a batch of a query belongs to: the pinned one, or the newest, which is then pinned.
 
     `pins` is the folder that holds the pins of queries, instead of the one in the index.
     """
@@ -66,7 +66,7 @@ def pinned(folder: AnyPath) -> set[int]:
 
 
 def pins_of(folder: AnyPath, query: str, pins: AnyPath | None = None) -> dict[int, int]:
-    """The version of each batch of a query that is still remembered."""
+    """The version of each batch of a query that still has a pin."""
     home = (Path(folder) / _PINS if pins is None else Path(pins)) / query
     numbers = {int(place.name): _read(place) for place in _entries(home) if place.name.isdecimal()}
     return {batch: number for batch, number in sorted(numbers.items()) if number is not None}
@@ -90,7 +90,7 @@ def _read(place: Path) -> int | None:
 
 
 def _create(place: Path, text: str) -> None:
-    """Write a file that is whole and on disk before it has its name, unless there is one of that name."""
+    """Write a file, complete and on disk before it gets its name, unless the name exists."""
     if place.exists():
         return
     fresh = place.with_name(f".{place.name}-{secrets.token_hex(8)}")
@@ -119,8 +119,8 @@ def _check_owner(home: Path, folder: AnyPath) -> None:
         return
     if owner != str(folder):
         raise PipelineError(
-            f"the pins in {home} are of the index {owner}, not of {folder}; give each index a folder of its own with "
-            f"pins=…, or, where the index was moved, write its new place into {home / _OWNER}"
+            f"the pins in {home} belong to the index {owner}, not to {folder}; give each index its own folder with "
+            f"pins=…, or, if the index was moved, write its new path to {home / _OWNER}"
         )
 
 

@@ -1,14 +1,14 @@
-"""Rows of a table and of changes to it, resolved by id: which of them count, by tasks that see all rows of an id.
+"""Rows of a table and of changes to it, resolved by id: decide which rows count, in tasks that see all rows of an id.
 
-    table ∪ changes ── by id, in order ──▶ a row that is kept, wrong rows
+    table ∪ changes ── by id, in order ──▶ the row that is kept, invalid rows
 
-Of the rows of an id the first counts whose expression is right, then the last change that is. Most ids have one row: it
-is passed on unread, and whoever writes its shard parses it. Where an id has several, their expressions are parsed here,
-since that decides which one it belongs to. A table without ids has them given out to the rows that are right, in order
-(`numbered`): then all are parsed here, each in the partition where it is.
+Of the rows of an id, the first with a valid expression counts, then the last valid change. Most ids have one row: it is
+passed on unread, and the task that writes its shard parses it. If an id has several rows, their expressions are parsed
+here, because that decides which row counts. In a table without ids, valid rows get ids in order (`numbered`): then all
+rows are parsed here, each in its partition.
 
-Invariant: at most one row of an id is kept; kept and wrong rows are those that one task with all rows would tell.
-Cost: 1 µs a row, and parsing where an id has several; a task holds the rows of one id, and a batch.
+Invariant: at most one row of an id is kept; kept and invalid rows are those that one task with all rows would find.
+Cost: 1 µs per row, and parsing if an id has several; a task holds the rows of one id, and a batch.
 """
 
 from collections.abc import Callable, Iterator
@@ -33,7 +33,7 @@ from .parse_rows import ADDED, NOBODY, REMOVED, ROWS, TABLE, Reasons, checked, r
 from .subscription_report import Batches
 
 CHECKED = f"{ROWS}, reason string, column int"
-# `kept`: the row is in its shard, if its expression is right.
+# `kept`: the row is in its shard, if its expression is valid.
 RESOLVED = (
     "id bigint, subscriber string, xpath string, change string, reason string, column int, "
     "of int, place bigint, shard int, kept boolean"
@@ -44,7 +44,7 @@ Wrong = Callable[[str], tuple[str, int | None] | None]
 
 
 def resolved_rows(rows: DataFrame, settings: Settings, shards: int, *, has_id: bool) -> DataFrame:
-    """Rows in any order, as those that are kept and those that are wrong."""
+    """Split rows, given in any order, into kept and invalid rows."""
     rows = rows.where(f"of != {NOBODY}")
     if has_id:
         rows = rows.select("*", f.lit(None).cast("string").alias("reason"), f.lit(None).cast("int").alias("column"))
@@ -56,7 +56,7 @@ def resolved_rows(rows: DataFrame, settings: Settings, shards: int, *, has_id: b
 
 
 def checking(settings: Settings) -> Callable[[Batches], Batches]:
-    """The function of a task that says what is wrong with rows of a table without ids; of changes it says nothing."""
+    """The function of a task that finds invalid rows in a table without ids; changes are not checked."""
 
     def looked_at(batches: Batches) -> Batches:
         wrong = wrong_by(settings)
@@ -71,7 +71,7 @@ def checking(settings: Settings) -> Callable[[Batches], Batches]:
 
 
 def numbering() -> Callable[[Batches], Batches]:
-    """The function of a task that gives ids to a table's rows, which it gets in order."""
+    """The function of a task that assigns ids to the rows of a table, given in order."""
 
     def numbered(batches: Batches) -> Batches:
         first = 1
@@ -86,7 +86,7 @@ def numbering() -> Callable[[Batches], Batches]:
 
 
 def resolving(settings: Settings, shards: int) -> Callable[[Batches], Batches]:
-    """The function of a task that gets all rows of its ids, sorted by id and then in their order."""
+    """The function of a task that gets all rows of its ids, sorted by id and then by place."""
 
     def resolved(batches: Batches) -> Batches:
         wrong = wrong_by(settings)
@@ -97,7 +97,7 @@ def resolving(settings: Settings, shards: int) -> Callable[[Batches], Batches]:
 
 
 def wrong_by(settings: Settings) -> Wrong:
-    """A function that says what is wrong with an expression, and in which column; None: nothing."""
+    """A function that returns the problem of an expression and its column; None if it is valid."""
     encode = PatternTable(settings.namespaces, settings.max_steps).encoder.encode
 
     @lru_cache(_REMEMBERED)
@@ -113,7 +113,7 @@ def wrong_by(settings: Settings) -> Wrong:
 
 
 def _by_whole_ids(batches: Batches) -> Iterator[pa.Table]:
-    """The rows, so many at a time that those of an id are together."""
+    """The rows in groups, such that all rows of an id are in one group."""
     held: list[pa.RecordBatch] = []
     for batch in batches:
         if not len(batch):
@@ -133,7 +133,7 @@ def _by_whole_ids(batches: Batches) -> Iterator[pa.Table]:
 
 
 class _Outcome:
-    """What becomes of rows: which are kept, which are passed over, and why some are wrong."""
+    """The result for rows: which are kept, which are skipped, and why some are invalid."""
 
     def __init__(self, size: int, reasons: Reasons) -> None:
         self.kept = np.zeros(size, dtype=np.bool_)
@@ -167,7 +167,7 @@ def _resolved(rows: pa.Table, wrong: Wrong, shards: int) -> pa.Table:
 
 
 def _resolve_one(places: list[int], rows: list[dict[str, Any]], outcome: _Outcome, wrong: Wrong) -> None:
-    """What becomes of the rows of an id: the first of the table that is right, then the last change that is."""
+    """Resolve the rows of an id: the first valid one of the table, then the last valid change."""
     first: tuple[int, dict[str, Any]] | None = None
     last: tuple[int, dict[str, Any]] | None = None
     for place, row in zip(places, rows, strict=True):
@@ -181,7 +181,7 @@ def _resolve_one(places: list[int], rows: list[dict[str, Any]], outcome: _Outcom
         elif first is None:
             first = place, row
         else:
-            outcome.refuse(place, f"id {row['id']} is given twice")
+            outcome.refuse(place, f"id {row['id']} is already in use")
     if last is not None:
         _change(first, last, outcome)
     elif first is not None:
@@ -209,11 +209,11 @@ def _says_the_same(row: dict[str, Any], change: dict[str, Any]) -> bool:
 
 
 def _unknown(id: int) -> str:
-    return f"there is no subscription {id} to remove"
+    return f"no subscription {id} to remove"
 
 
 def _known_reasons(rows: pa.Table) -> Reasons:
-    """What is wrong with ids and words, and what an earlier task has said."""
+    """The problems in ids and words, and those that an earlier task found."""
     reasons, _ = checked(rows, has_id=True)
     said = np.flatnonzero(pc.is_valid(rows["reason"]).to_numpy()).tolist()
     return reasons | {row: (rows["reason"][row].as_py(), rows["column"][row].as_py()) for row in said}

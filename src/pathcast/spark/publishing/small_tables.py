@@ -2,9 +2,8 @@
 
     feed.csv ── read_small ──▶ rows as Spark would read them (parse_rows.py) ──▶ checked, or published, in this process
 
-Spark takes seconds to start, and would have one task compile a small table anyway. Everything unusual is left to Spark,
-and `NotSmallError` states why: tables that are large or behind an address, other formats and types, files that one of
-the readers here can't read.
+Spark takes seconds to start, and would compile a small table in one task anyway. Unusual tables are left to Spark, and
+`NotSmallError` states why: large or remote tables, other formats and types, files that the readers here cannot read.
 
 Invariant: a table that is read here has the rows that Spark would have read.
 Cost: some 2 µs per row.
@@ -29,7 +28,7 @@ from ..pipeline.pipeline_file import is_address
 from .compile_shards import MANY
 from .parse_rows import ADDED, CHANGES, TABLE, check_names
 
-# The rows that `publish_task.py` takes, as `parsing.ROWS` has them.
+# The rows that `publish_task.py` expects, as in `parsing.ROWS`.
 ROW_SCHEMA = pa.schema(
     [
         ("id", pa.int64()),
@@ -39,9 +38,9 @@ ROW_SCHEMA = pa.schema(
     ]
 )
 COLUMNS = ("id", "subscriber", "xpath", "router", "change", "sequence")
-# Endings by which Spark unpacks a file, beside `.gz`.
+# Suffixes of files that Spark decompresses, besides `.gz`.
 _PACKED = {".bz2", ".deflate", ".lz4", ".snappy", ".zst"}
-# As Spark casts text to bigint: ASCII digits, and blanks around them.
+# As Spark casts text to bigint: ASCII digits, with blanks around them.
 _WHOLE = re.compile(r"\s*[+-]?[0-9]{1,18}\s*", re.ASCII)
 
 
@@ -59,11 +58,11 @@ class Small:
 
 
 class NotSmallError(Exception):
-    """A table that is left to Spark, and why."""
+    """A table that is left to Spark, with the reason."""
 
 
 class SmallTable(NamedTuple):
-    """The columns of a table that mean something, as lists; `names` of all its columns; whether it is one file."""
+    """The relevant columns of a table, as lists; `names` of all its columns; whether it is one file."""
 
     columns: dict[str, list[Any]]
     names: list[str]
@@ -91,7 +90,7 @@ class SmallTable(NamedTuple):
 
 
 def read_small(path: str, form: str, small: Small | None = None) -> SmallTable:
-    """Read a table from a file, or from a folder of files; `NotSmallError` if Spark has to."""
+    """Read a table from a file, or from a folder of files; raises `NotSmallError` if Spark has to read it."""
     bounds = small or Small()
     files = _files(path)
     if form not in _READERS:
@@ -104,7 +103,7 @@ def read_small(path: str, form: str, small: Small | None = None) -> SmallTable:
         try:
             mine, rows = _READERS[form](file, bounds)
         except (OSError, EOFError, zlib.error, ValueError, RecursionError, csv.Error, pa.ArrowException) as error:
-            raise NotSmallError(f"{file.name} can't be read without Spark: {error}") from None
+            raise NotSmallError(f"{file.name} cannot be read without Spark: {error}") from None
         if names is not None and mine != names:
             raise NotSmallError("files with different columns need Spark")
         if len({name.lower() for name in mine}) < len(mine):
@@ -139,7 +138,7 @@ def _files(path: str) -> list[Path]:
 
 
 def _check_types(columns: dict[str, list[Any]]) -> None:
-    """Leave types to Spark that it would cast, and values that Arrow does not have."""
+    """Leave types that Spark would cast, and values that Arrow cannot hold, to Spark."""
     for name, values in columns.items():
         kinds = {type(value) for value in values} - {type(None)}
         usual: tuple[set[type], ...] = ({str},) if name not in ("id", "sequence") else ({str}, {int})
@@ -156,7 +155,7 @@ def _check_types(columns: dict[str, list[Any]]) -> None:
 def rows_in_order(
     table: SmallTable, changes: SmallTable | None, needed: tuple[str, ...] = ()
 ) -> Iterator[dict[str, Any]]:
-    """The rows of a table, then those of changes to it; `PipelineError` if a column is missing."""
+    """The rows of a table, then those of changes to it; raises `PipelineError` if a column is missing."""
     for of, given in ((TABLE, table), (CHANGES, changes)):
         if given is not None:
             check_names(given.names, of, needed)
@@ -177,7 +176,7 @@ def _text(file: Path, bounds: Small) -> str:
 
 
 def _csv(file: Path, bounds: Small) -> _Rows:
-    """Rows as `parsing.read_table` reads them: a line with too many fields takes the place of the expression."""
+    """Rows as `parsing.read_table` reads them: a line with too many fields replaces the expression."""
     taken: list[str] = []
 
     def lines() -> Iterable[str]:
@@ -210,7 +209,7 @@ def _json(file: Path, bounds: Small) -> _Rows:
         if line.strip():
             row = json.loads(line)
             if not isinstance(row, dict):
-                raise NotSmallError("lines that are no JSON objects need Spark")
+                raise NotSmallError("lines that are not JSON objects need Spark")
             rows.append(row)
             names.update(dict.fromkeys(row))
     return sorted(names), rows

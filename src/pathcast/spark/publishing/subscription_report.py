@@ -1,14 +1,13 @@
-"""What a task that compiles a table of subscriptions tells: one row of counts, and a row for each that is wrong.
+"""The result of a task that compiles a table of subscriptions: one row of counts, and a row per invalid row.
 
     version_count, subscriptions_count, …, failure │ id, subscriber, xpath, change, reason, column
     the row of counts: all of these, or a failure  │ null
-    rows that are wrong: null                      │ as they were, with the reason
+    invalid rows: null                              │ as they were, with the reason
 
-Rows that are wrong stay with Spark, as a frame; the driver fetches the row of counts and nothing else. An error that
-the task raises on purpose travels in that row, and the driver raises it as it was.
+Invalid rows stay in Spark, as a frame; the driver fetches only the row of counts. An error that the task raises on
+purpose travels in that row, and the driver raises it again.
 
-Invariant: a task tells once: what is asked for later is read from Spark's local checkpoint, and nothing is published
-again.
+Invariant: a task runs once: later requests are read from Spark's local checkpoint, and nothing is published again.
 """
 
 from collections.abc import Callable, Iterator
@@ -23,7 +22,7 @@ from pathcast.errors import PathcastError
 
 from .task_failures import read_failure, write_failure
 
-# What a report has of a row.
+# The columns of an invalid row in a report.
 INVALID = "id bigint, subscriber string, xpath string, change string, reason string, column int"
 REPORTED = pa.schema(
     [
@@ -32,16 +31,16 @@ REPORTED = pa.schema(
         ("column", pa.int32()),
     ]
 )
-# In place of a version: nothing was published, since too many rows are invalid.
+# Instead of a version: nothing was published, because too many rows are invalid.
 REJECTED = 0
-# So many rows that are wrong go to Spark at a time.
+# The number of invalid rows per Arrow batch.
 _AT_ONCE = 1000
 
 Batches = Iterator[pa.RecordBatch]
 
 
 class Counts(NamedTuple):
-    """What became of a table: the version that holds it, whether (1) or not (0) it is new, and how many of what."""
+    """The result for a table: its version, whether this version is new (1) or not (0), and counts."""
 
     version: int
     published: int
@@ -57,7 +56,7 @@ class Counts(NamedTuple):
 
     @property
     def line(self) -> str:
-        """One line for people."""
+        """The report in one line."""
         if self.version == REJECTED:
             return f"nothing published: {self.invalid:,} of {self.subscriptions + self.invalid:,} are invalid"
         count = f"{self.subscriptions:,} subscriptions"
@@ -67,7 +66,7 @@ class Counts(NamedTuple):
 
     @property
     def changes(self) -> str:
-        """The difference from the version before, for people."""
+        """The difference from the version before, as text."""
         unchanged = self.subscriptions - self.added - self.changed
         return f"{self.added:,} added, {self.removed:,} removed, {self.changed:,} changed, {unchanged:,} unchanged"
 
@@ -79,13 +78,13 @@ _TOLD = pa.schema([*((name, pa.int64()) for name in _NAMES), ("failure", pa.bina
 
 @dataclass(frozen=True, slots=True)
 class SubscriptionReport:
-    """What became of a table of subscriptions.
+    """The result of publishing a table of subscriptions.
 
-    `version` of the index that holds them, and whether this call `published` it: what changes nothing publishes
-    nothing. `added`, `removed` and `changed` (another expression or subscriber under the same id) compare it with the
-    version before; `subscriptions` in all. `invalid` are the rows that are not in the index, each with `reason` and,
-    where the expression is at fault, the `column` in it. If too many are invalid, nothing is published and `version`
-    is 0.
+    `version` is that of the index with these subscriptions; `published` is whether this call published it: input that
+    changes nothing publishes nothing. `added`, `removed` and `changed` (another expression or subscriber under the same
+    id) compare it with the version before; `subscriptions` is the total. `invalid` has the rows that are not in the
+    index, each with `reason` and, if the expression is invalid, the `column` in it. If too many are invalid, nothing is
+    published and `version` is 0.
     """
 
     counts: Counts
@@ -121,25 +120,25 @@ class SubscriptionReport:
 
     @property
     def line(self) -> str:
-        """One line for people."""
+        """The report in one line."""
         return self.counts.line
 
 
 def told(counts: Counts, invalid: pa.Table | None = None) -> pa.Table:
-    """Counts, and the rows that are wrong, as a task tells them."""
+    """Counts and invalid rows, as a task returns them."""
     row = dict(zip(_NAMES, counts, strict=True))
     rows = pa.Table.from_pylist([row], _TOLD)
     return rows if invalid is None else pa.concat_tables([rows, refused(invalid)])
 
 
 def refused(invalid: pa.Table) -> pa.Table:
-    """Rows that are wrong, as a task tells them."""
+    """Invalid rows, as a task returns them."""
     nothing = [pa.nulls(len(invalid), field.type) for field in _TOLD if field.name not in REPORTED.names]
     return pa.table([*nothing, *(invalid[name] for name in REPORTED.names)], schema=_TOLD)
 
 
 def telling(work: Callable[[], pa.Table]) -> Batches:
-    """What work tells; or the error that it raised on purpose, for the driver to raise."""
+    """The result of `work`, or the error that it raised on purpose, for the driver to raise."""
     try:
         rows = work()
     except PathcastError as error:
@@ -148,38 +147,38 @@ def telling(work: Callable[[], pa.Table]) -> Batches:
 
 
 def told_by(frame: DataFrame) -> tuple[Counts, DataFrame]:
-    """The counts that a frame of one task tells, and its rows that are wrong; the task runs now, and never again."""
+    """The counts and invalid rows in the frame of one task; the task runs now, and never again."""
     kept = frame.localCheckpoint(eager=False)  # filled by what is fetched here
     (row,) = kept.where("reason is null").select(*_NAMES, "failure").collect()
     return counted(row), wrong_rows(kept)
 
 
 def counts_in(rows: pa.Table) -> tuple[Counts, pa.Table]:
-    """The counts, and the rows that are wrong, of a table that `told` made."""
+    """The counts and invalid rows of a table that `told` made."""
     is_wrong = pc.is_valid(rows["reason"])
     (row,) = rows.filter(pc.invert(is_wrong)).select(_NAMES).to_pylist()
     return Counts(*row.values()), rows.filter(is_wrong).select(REPORTED.names)
 
 
 def counted(row: Any) -> Counts:
-    """The counts in a row of Spark's; the failure, if it tells of one, is raised."""
+    """The counts in a row of Spark; raises the failure if it contains one."""
     if row.failure is not None:
         raise read_failure(bytes(row.failure))
     return Counts(*row[: len(_NAMES)])
 
 
 def wrong_rows(frame: DataFrame) -> DataFrame:
-    """Of what was told, the rows that are wrong."""
+    """The invalid rows of a result."""
     return frame.where("reason is not null").select(*REPORTED.names)
 
 
 def report(counts: Counts, invalid: DataFrame) -> SubscriptionReport:
-    """Counts and rows that are wrong, for whoever gave the table."""
+    """The report of counts and invalid rows for the caller."""
     return SubscriptionReport(counts, invalid)
 
 
 def written(rows: pa.Table) -> bytes:
-    """What was told, as bytes that `read` takes back."""
+    """A result as bytes, for `read`."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, rows.schema) as stream:
         stream.write_table(rows)
@@ -188,6 +187,6 @@ def written(rows: pa.Table) -> bytes:
 
 
 def read(data: bytes) -> pa.Table:
-    """What `written` was given."""
+    """The result that `written` was given."""
     with pa.ipc.open_stream(data) as stream:
         return stream.read_all()

@@ -6,7 +6,7 @@ settings answer every document alike, so publishers skip a version that would re
 Invariant: the subscriptions of the newest version + added - removed = those of the next one; changed subscriptions keep
 their id.
 Cost: some 4 µs per subscription of both versions, and the memory of their texts.
-Not done: versions that this release can't open count as empty.
+Not done: versions that this release cannot open count as empty.
 """
 
 from collections import Counter
@@ -43,7 +43,7 @@ class Stored(NamedTuple):
     def compared(
         self, after: Subscriptions, settings: Settings, shards: int, *, by_id: bool = True
     ) -> tuple[Difference, bool]:
-        """What makes this version another with these subscriptions, and whether that one would repeat this one."""
+        """The difference between this version and these subscriptions, and whether a new version would repeat it."""
         if not self.version:
             return Difference(len(after), 0, 0), False
         rows = rows_of(after)
@@ -60,7 +60,7 @@ def rows_of(subscriptions: Subscriptions) -> pa.Table:
 
 
 def newest(folder: str, shard: int = 0, shards: int = 0) -> Stored:
-    """The content of the newest version, 0 if there is none; with `shards`, what one shard of so many has of it."""
+    """The content of the newest version, 0 if there is none; with `shards`, the part of one shard of this many."""
     known = versions(folder)
     rows, settings, pieces = rows_of(Subscriptions()), None, 0
     if known:
@@ -81,9 +81,9 @@ def newest(folder: str, shard: int = 0, shards: int = 0) -> Stored:
 
 
 def difference(before: pa.Table, after: pa.Table, *, by_id: bool = True) -> Difference:
-    """What makes one set of subscriptions another; without `by_id` each row counts by its content alone.
+    """The difference between two sets of subscriptions; without `by_id` rows are compared by content alone.
 
-    The latter is for tables without ids, whose rows are numbered anew each time.
+    The latter is for tables without ids, whose rows are numbered again each time.
     """
     names = [name for name in after.column_names if name != "id"]
     if not by_id:

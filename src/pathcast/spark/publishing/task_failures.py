@@ -2,8 +2,8 @@
 
     bytes     the kind's name, the reason, the other fields by name
 
-Invariant: an error of `pathcast.errors` equals the one that was written; an error of a kind that other packages derive
-comes back as the kind it derives from.
+Invariant: an error of `pathcast.errors` equals the one that was written; an error class of another package
+is read back as its base class in `pathcast.errors`.
 """
 
 from inspect import isclass
@@ -32,7 +32,7 @@ def read_failure(data: bytes) -> PathcastError:
     """The error that `write_failure` was given; `SnapshotError` for other bytes."""
     name, reason, fields = _FAILURE.read(data)
     if name not in _KINDS:
-        raise _FAILURE.damaged(f"there is no error {name!r:.60}")
+        raise _FAILURE.damaged(f"unknown error {name!r:.60}")
     error = _KINDS[name](reason)
     if not {field for field, _ in fields} <= vars(error).keys():
         raise _FAILURE.damaged(f"{name} does not have these fields")

@@ -1,16 +1,17 @@
-"""Shards written by tasks: a table of subscriptions that no worker could hold becomes an index in pieces.
+"""Shards written by tasks: a table of subscriptions that is too large for one worker becomes an index in pieces.
 
     rows, resolved by id ── by shard ──▶ a task each: its part parsed, compiled, written ──▶ one task: the version
 
-Which rows count is known before (resolve_rows.py). A task holds the rows of its shard and nothing else, and writes them
-into a folder of its own; the row that it tells names that folder. The last task takes a turn with the versions
-(index_versions.py), moves the folders that it was told of together, and publishes the whole by a rename. Of a task that
-was killed, or that ran beside its twin, nobody tells, so its folder is in no version.
+resolve_rows.py decides before which rows count. A task holds only the rows of its shard, and writes them to its own
+folder; its result names that folder. The last task gets exclusive access to the versions (index_versions.py), moves the
+named folders together, and publishes the whole by a rename. A task that was killed, or that ran in parallel to its
+twin, has no result, so its folder is in no version.
 
 Each task compares its shard with that of the newest version. If no shard differs, there is no new version.
 
-Invariant: a version has all its shards, each whole, or is not there. A last task that Spark runs twice publishes once.
-Cost: that of the shards, side by side; the driver gets one row. If the newest version has another number of shards,
+Invariant: a version has all its shards, each complete, or does not exist. A last task that Spark runs twice publishes
+once.
+Cost: that of the shards, in parallel; the driver gets one row. If the newest version has another number of shards,
 each task reads all of them.
 Not done: a subscription whose new subscriber belongs to another shard counts as added and removed, not as changed.
 """
@@ -53,7 +54,7 @@ _WRITTEN = f"{TOLD}, shard int, part string"
 
 @dataclass(frozen=True, slots=True)
 class ShardWriting:
-    """What the tasks have to do."""
+    """The job of the tasks."""
 
     folder: str
     token: str
@@ -64,7 +65,7 @@ class ShardWriting:
     max_invalid: float = 1.0
 
     def function(self) -> Callable[[Batches], Batches]:
-        """The function that a task runs on the rows of a shard, in their order."""
+        """The function that a task runs on the rows of a shard, in order."""
 
         def wrote(batches: Batches) -> Batches:
             part = _Part(self)
@@ -77,7 +78,7 @@ class ShardWriting:
         return wrote
 
     def committing(self) -> Callable[[Batches], Batches]:
-        """The function of the task that makes a version of what the others tell."""
+        """The function of the task that makes a version of the other tasks' results."""
 
         def committed(batches: Batches) -> Batches:
             yield from telling(lambda: self.commit(pa.Table.from_batches(list(batches))))
@@ -85,7 +86,7 @@ class ShardWriting:
         return committed
 
     def commit(self, rows: pa.Table) -> pa.Table:
-        """Publish the shards that tasks tell of; what there is to tell of all."""
+        """Publish the shards in the results of tasks; return the total result."""
         for failure in pc.drop_null(rows["failure"]).to_pylist():
             raise read_failure(failure)
         parts = dict(zip(rows["shard"].to_pylist(), rows["part"].to_pylist(), strict=True))
@@ -112,14 +113,14 @@ class ShardWriting:
 
 
 def write_shards(rows: DataFrame, work: ShardWriting, *, has_id: bool) -> tuple[Counts, DataFrame]:
-    """Have tasks publish rows as shards; the counts, and the rows that are wrong."""
+    """Have tasks publish rows as shards; return the counts and the invalid rows."""
     resolved = resolved_rows(rows, work.settings, work.shards, has_id=has_id)
     none = {name: f.lit(None).cast(resolved.schema[name].dataType) for name in resolved.columns}
     # Each shard has a row, so that there is a task which writes it.
     none |= {"of": f.col("of"), "place": f.col("place"), "shard": f.col("place").cast("int"), "kept": f.lit(False)}
     nobodys = nobodys_rows(rows.sparkSession, work.shards).select(*(each.alias(name) for name, each in none.items()))
     shards = nobodys.union(resolved).repartitionById(work.shards, "shard").sortWithinPartitions("of", "place")
-    # Rows that are wrong are asked for later; by then nothing must be written again.
+    # Invalid rows are requested later; nothing must be written again then.
     parts = shards.mapInArrow(work.function(), _WRITTEN).localCheckpoint(eager=False)
     one = parts.where("reason is null").repartition(1).mapInArrow(work.committing(), TOLD)
     (row,) = one.collect()
@@ -127,7 +128,7 @@ def write_shards(rows: DataFrame, work: ShardWriting, *, has_id: bool) -> tuple[
 
 
 class _Part:
-    """The rows of a shard, as they come."""
+    """The rows of a shard, as they arrive."""
 
     def __init__(self, work: ShardWriting) -> None:
         self._work = work
@@ -137,7 +138,7 @@ class _Part:
         self._invalid = 0
 
     def take(self, batch: pa.RecordBatch) -> pa.Table:
-        """Take rows; those that are known to be wrong come back."""
+        """Add rows; return those that are already known to be invalid."""
         shards = pc.unique(batch["shard"]).to_pylist()
         self._shard = shards[0] if self._shard is None and shards else self._shard
         assert all(shard == self._shard for shard in shards)
@@ -147,7 +148,7 @@ class _Part:
         return wrong
 
     def save(self) -> pa.Table:
-        """Compile and write the shard; what there is to tell of it."""
+        """Compile and write the shard; return its result."""
         work, settings = self._work, self._work.settings
         check_home(work.folder)
         rows = pa.Table.from_batches(self._kept)
@@ -169,7 +170,7 @@ class _Part:
         return told(counts, invalid.cast(REPORTED))
 
     def signed(self, batches: list[pa.RecordBatch]) -> Batches:
-        """What is told, with the shard and the folder that it is in."""
+        """The result, with the shard and its folder."""
         for batch in batches:
             size = len(batch)
             said = [pa.array([self._shard] * size, pa.int32()), pa.array([self._name] * size, pa.string())]

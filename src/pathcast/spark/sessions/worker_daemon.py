@@ -1,11 +1,11 @@
-"""Spark's Python workers as forks of a process that has Pathcast in it: `spark.python.daemon.module` of the session.
+"""Spark's Python workers as forks of a process that has loaded Pathcast: `spark.python.daemon.module` of the session.
 
-Spark forks a worker for each stage of a task that runs Python, and imports everything anew in each: 1 s of a core for
-Pathcast's rooms and Numba. After every task a worker collects garbage, 80 ms with all that loaded. Here the process
-that forks has imported the rooms first, and its objects are not looked at by collections any more (`gc.freeze`).
+Spark forks a worker for each stage of a task that runs Python, and each imports everything again: 1 s of a core for
+Pathcast and Numba. After every task a worker collects garbage, which takes 80 ms with all that loaded. Here the process
+that forks imports the packages first, and excludes their objects from collections (`gc.freeze`).
 
-Invariant: the process has one thread when it forks, as Spark's own has. What starts threads when it is imported
-(pyarrow, pandas) is left to the workers.
+Invariant: the process has one thread when it forks, as Spark's own has. Modules that start threads on import
+(pyarrow, pandas) are imported by the workers.
 """
 
 import gc
@@ -23,7 +23,7 @@ ROOMS = (
 
 
 def preload() -> None:
-    """Import what workers need, and keep it out of collections."""
+    """Import the modules that workers need, and exclude them from collections."""
     for room in ROOMS:
         import_module(room)
     gc.collect()
