@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from pathcast.patterns import Pattern, parse
 from pathcast.patterns.containment import pattern_containment as containment
+from pathcast.patterns.containment.generalisation_steps import generalisations, size
 from pathcast.patterns.containment.least_upper_bound import upper_bound
 from pathcast.patterns.containment.pattern_containment import Facts, contains
-from pathcast.patterns.containment.pattern_generalisation import generalisations, size
 from pathcast.patterns.containment.pattern_minimisation import minimised
 from pathcast.patterns.containment.value_implication import excludes, implies
 from pathcast.patterns.tree_pattern import Compare, Condition, StringTest

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from pathcast.patterns import Pattern, parse
+from pathcast.patterns.containment.generalisation_steps import size
 from pathcast.patterns.containment.pattern_containment import contains
-from pathcast.patterns.containment.pattern_generalisation import size
 from pathcast.routing import Overlay
 from pathcast.routing.advertising.incremental_aggregation import ChangingAggregation
 from pathcast.routing.advertising.simple_aggregates import SimpleAggregates

@@ -5,7 +5,7 @@ from collections import defaultdict
 import pytest
 
 from pathcast.patterns import Pattern, parse
-from pathcast.patterns.containment.pattern_generalisation import Change, generalisations, generalised, size
+from pathcast.patterns.containment.generalisation_steps import Change, generalisations, generalised, size
 from pathcast.routing.advertising.pattern_clusters import LOSSES, clusters
 from tests.generators.rounds import drawn
 

@@ -5,8 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pathcast.patterns import parse
+from pathcast.patterns.containment.generalisation_steps import size
 from pathcast.patterns.containment.pattern_containment import contains
-from pathcast.patterns.containment.pattern_generalisation import size
 from pathcast.routing import Aggregation, aggregate
 from pathcast.routing.advertising.subscription_aggregation import Clusters
 from pathcast.routing.table.pattern_covering import covers

@@ -16,7 +16,7 @@ from pathcast.workloads import (
     generate_subscriptions,
     news_schema,
 )
-from pathcast.workloads.document_sample import Sample
+from pathcast.workloads.path_selectivity import Sample
 from pathcast.workloads.schema_walks import Comparison, Path
 from pathcast.workloads.value_pools import TextStyle
 from tests.workloads.test_subscription_generator import EVEN, walker

@@ -18,10 +18,10 @@ from . import generate, mediate
 from .demo import demo
 from .doctor import doctor
 from .explain import explain
-from .installed_commands import add_installed_commands
 from .joins import joins
 from .match import match
 from .output_errors import open_what_is_closed, output_that_may_end
+from .plugin_commands import add_installed_commands
 from .renew import renew
 from .run import run
 from .signals import terminable

@@ -7,10 +7,10 @@ from .content_network import ContentNetwork as ContentNetwork
 from .delivery_trace import Delivery as Delivery
 from .delivery_trace import Registration as Registration
 from .delivery_trace import Trace as Trace
-from .document_messages import document_message as document_message
-from .document_messages import pattern_filter as pattern_filter
 from .fault_injection import Crash as Crash
 from .fault_injection import Faults as Faults
 from .join_recipients import Recipients as Recipients
 from .link_traffic import Traffic as Traffic
 from .payload_cache import PayloadLimits as PayloadLimits
+from .xpath_filter_encoding import document_message as document_message
+from .xpath_filter_encoding import pattern_filter as pattern_filter

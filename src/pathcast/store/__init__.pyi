@@ -1,6 +1,6 @@
 from .array_growth import grown as grown
-from .folder_writing import flush as flush
-from .folder_writing import sole_writer as sole_writer
+from .folder_write_lock import flush as flush
+from .folder_write_lock import sole_writer as sole_writer
 from .list_offsets import offsets_of as offsets_of
 from .messagepack import MessagePack as MessagePack
 from .snapshot import MANIFEST as MANIFEST

@@ -35,7 +35,7 @@ import numpy as np
 from pathcast.errors import PathcastError, SnapshotError
 from pathcast.kernels import AnyArray
 
-from .folder_writing import flush, sole_writer
+from .folder_write_lock import flush, sole_writer
 
 FORMAT = "pathcast-snapshot"
 VERSION = 2

@@ -1,7 +1,7 @@
 """Match rate: subscriptions that match a target share of the documents on average.
 
-Candidates are drawn as usual and their share is measured on a sample of documents (document_sample.py). Each is kept or
-dropped so that the mean of the kept ones follows the target: a candidate above the target is kept only while the mean
+Candidates are drawn as usual and their share is measured on a sample of documents (path_selectivity.py). Each is kept
+or dropped so that the mean of the kept ones follows the target: a candidate above the target is kept only while the mean
 is at or below it, one at or below the target only while the mean is at or above it, and neither if the remaining
 candidates could no longer balance it. So the result is a mix of matching and non-matching candidates, each an ordinary
 walk, and every part of it has about the target rate. If nothing was kept for long, the direction no longer matters,
@@ -15,7 +15,7 @@ kind it is close, but a rate below one document of the sample cannot be measured
 from collections.abc import Callable, Iterable
 
 from pathcast.errors import LimitError
-from pathcast.workloads.document_sample import Sample
+from pathcast.workloads.path_selectivity import Sample
 from pathcast.workloads.schema_walks import Walker
 
 PATIENCE = 50_000

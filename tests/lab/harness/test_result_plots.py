@@ -9,8 +9,8 @@ from matplotlib.colors import to_rgb
 from PIL import Image
 
 from pathcast_lab.harness import PaperPoint, Plot, Rows
-from pathcast_lab.harness.charts import Chart
-from pathcast_lab.harness.drawing import OURS, RIVALS, _figure, draw_png, draw_svg, short
+from pathcast_lab.harness.chart_data import Chart
+from pathcast_lab.harness.chart_drawing import OURS, RIVALS, _figure, draw_png, draw_svg, short
 from pathcast_lab.harness.result_plots import chart_of
 
 ROWS = Rows(

@@ -8,7 +8,7 @@ import pytest
 from pathcast_lab.harness import CheckError, Rows, Run, find, number_in, perform
 from pathcast_lab.joins import join_server_claims as claims
 from pathcast_lab.joins.join_rivals import Oracle, rivals_of
-from pathcast_lab.joins.join_server_timing import Entrant, check_clients, check_results, mean_interval, race_changes
+from pathcast_lab.joins.join_scheme_timing import Entrant, check_clients, check_results, mean_interval, race_changes
 from pathcast_lab.workloads import JoinWorkload, binary_joins
 
 TINY = ["seeds=1", "changes=6", "clients=1", "base_rows=320"]

@@ -1,5 +1,5 @@
 from pathcast_lab.harness import Rows, Run, find, number_in
-from pathcast_lab.network.star_join_experiments import Mix, Star, network_fig13, network_fig14
+from pathcast_lab.network.star_join_traffic_experiments import Mix, Star, network_fig13, network_fig14
 from pathcast_lab.network.traffic_claims import OURS
 
 

@@ -5,7 +5,7 @@ import pytest
 import pathcast
 from pathcast.roxsum import RoXSum
 from pathcast_lab.harness import find, perform
-from pathcast_lab.roxsum.document_collections import AUCTION, COLLECTIONS, MIXED, collection, profiles
+from pathcast_lab.roxsum.roxsum_workloads import AUCTION, COLLECTIONS, MIXED, collection, profiles
 
 
 @pytest.mark.parametrize("name", COLLECTIONS)

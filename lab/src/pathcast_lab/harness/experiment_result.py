@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
-from .charts import Chart
+from .chart_data import Chart
 from .claims import Verdict
 from .result_rows import Rows
 

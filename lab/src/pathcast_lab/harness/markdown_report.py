@@ -13,7 +13,7 @@ from itertools import groupby
 from .claims import Verdict
 from .experiment_registry import SCALES
 from .experiment_result import JudgedClaim, Published
-from .pages import OTHERS, PAGES, Page, page_of
+from .result_pages import OTHERS, PAGES, Page, page_of
 from .result_rows import Value
 
 NO_VERSION = "Measured before code versions were recorded."

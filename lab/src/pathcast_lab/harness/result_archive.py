@@ -2,7 +2,7 @@
 
 `store` writes `<output>/<experiment>/<scale>/`: rows as Parquet, CSV and a Markdown table, plots as PNG and SVG, and
 everything else in `record.json`. Each scale has a place of its own, so a quick run does not cost the figures of a long
-one. `pathcast experiment report` publishes from here (`publication.py`).
+one. `pathcast experiment report` publishes from here (`published_records.py`).
 
 Invariant: a result is whole or absent. The new files are ready before the former result gives way, by renaming; a
 failure or Ctrl-C before that leaves everything as it was, and no trace of the attempt.
@@ -17,7 +17,7 @@ from pathlib import Path
 
 from pathcast.errors import PathcastError
 
-from .drawing import draw_png, draw_svg
+from .chart_drawing import draw_png, draw_svg
 from .experiment_result import Result
 from .markdown_report import table
 from .result_plots import Plot, chart_of

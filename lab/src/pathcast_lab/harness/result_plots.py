@@ -8,7 +8,7 @@ paper gives in its text; a chart shows them as stars beside what was measured.
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from .charts import Chart, Kind, Log, Panel, Role, Series, rounded
+from .chart_data import Chart, Kind, Log, Panel, Role, Series, rounded
 from .result_rows import Row, Rows, Value
 
 

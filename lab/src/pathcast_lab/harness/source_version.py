@@ -22,7 +22,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
-from .shared_data import CHECKOUT
+from .external_data import CHECKOUT
 
 PACKAGES = ("pathcast", "pathcast_lab")
 PRESENTATION = frozenset(

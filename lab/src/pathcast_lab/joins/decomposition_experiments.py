@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from pathcast_lab.harness import Claim, Judgement, Plot, Row, Rows, Run, experiment, judged
 
 from . import join_server_claims as claims
-from .join_server_timing import Entrant, check_clients, mean_interval, race_changes
+from .join_scheme_timing import Entrant, check_clients, mean_interval, race_changes
 
 if TYPE_CHECKING:
     from pathcast.messages import Message

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from pathcast_lab.harness import Claim, Judgement, Plot, Row, Rows, Run, Verdict, experiment
 
 from . import join_server_claims as claims
-from .join_server_timing import Entrant, Tally, check_clients, mean_interval, race_changes
+from .join_scheme_timing import Entrant, Tally, check_clients, mean_interval, race_changes
 from .server_experiments import SCHEMES
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from pathcast_lab.harness import Claim, Plot, Row, Run, experiment
 
 from . import join_server_claims as claims
 from .join_rivals import Loop, OneQuery, Queries, rivals_of
-from .join_server_timing import Entrant, Tally, check_clients, check_results, mean_interval, race_changes, race_rivals
+from .join_scheme_timing import Entrant, Tally, check_clients, check_results, mean_interval, race_changes, race_rivals
 
 if TYPE_CHECKING:
     from pathcast_lab.workloads import JoinWorkload

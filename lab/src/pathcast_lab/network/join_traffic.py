@@ -16,13 +16,13 @@ from pathcast.transmission import Topology
 from pathcast_lab.harness import Row, Run
 from pathcast_lab.workloads import ALIKE, JoinWorkload, binary_joins, stock_joins
 
+from .filter_group_zones import GroupZones, TrafficCounts, count_traffic
 from .join_overlay import filter_table, overlay, placed
 from .join_traffic_experiments import Setting
 from .ratio_interval import times_interval
 from .traffic_claims import NETWORKS, OURS
 from .traffic_count_checks import check_counts
 from .traffic_counts import TrafficCount, TreeCounter
-from .zone_groups import GroupZones, TrafficCounts, count_traffic
 
 UNICAST = ("enum-j", "enum-sj")
 RESULTS = ("ref-j", "ref-j+")

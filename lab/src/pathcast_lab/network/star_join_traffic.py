@@ -16,13 +16,13 @@ from pathcast.transmission import Topology
 from pathcast_lab.harness import Row, Run
 from pathcast_lab.workloads import ALIKE, STAR, JoinWorkload, mixed_joins, star_joins
 
+from .filter_group_zones import GroupZones, TrafficCounts, count_traffic
 from .join_overlay import filter_table, overlay, placed
 from .ratio_interval import times_interval
-from .star_join_experiments import RELAXED, Mix, Star
+from .star_join_traffic_experiments import RELAXED, Mix, Star
 from .traffic_claims import NETWORKS, OURS
 from .traffic_count_checks import check_counts
 from .traffic_counts import TrafficCount, TreeCounter
-from .zone_groups import GroupZones, TrafficCounts, count_traffic
 
 SCHEMES = (RELAXED, "ref-j", "enum-j", OURS)
 

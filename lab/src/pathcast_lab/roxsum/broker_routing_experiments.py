@@ -29,7 +29,7 @@ from pathcast_lab.harness import (
     ratio,
 )
 
-from .document_collections import COLLECTIONS, Profiles, collection, profiles
+from .roxsum_workloads import COLLECTIONS, Profiles, collection, profiles
 
 if TYPE_CHECKING:
     from pathcast.matching import Matcher

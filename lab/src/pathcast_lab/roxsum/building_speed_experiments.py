@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from pathcast_lab.harness import Claim, Judgement, Plot, Row, Rows, Run, every, experiment, race
 
-from .document_collections import COLLECTIONS, PROSE, collection
+from .roxsum_workloads import COLLECTIONS, PROSE, collection
 
 if TYPE_CHECKING:
     from pathcast.roxsum import RoXSum

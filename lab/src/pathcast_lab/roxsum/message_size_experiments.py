@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from pathcast_lab.harness import Claim, Judgement, Plot, Row, Rows, Run, every, experiment, judged
 
-from .document_collections import COLLECTIONS, PROSE, collection
+from .roxsum_workloads import COLLECTIONS, PROSE, collection
 
 MESSAGE, TREE, DOCUMENTS = "RoXSum message", "RoXSum tree and extents", "documents"
 EACH, WHOLE = "each document", "whole batch"

@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from .market import NEWCOMER, Market, is_damaged
-from .output_columns import columns_of
 from .pipeline_inputs import Subscription, subscriptions_of
 from .publisher_schemas import Report, write
+from .stream_output_reader import columns_of
 
 
 @dataclass(frozen=True)

@@ -126,7 +126,7 @@ def examine(
 ) -> "tuple[list[Line], Ledger]":
     """Compare the output with that of a single process, and draw the picture."""
     from .delivery_check import check
-    from .overlay_picture import draw
+    from .overlay_traffic_drawing import draw
 
     bar = progress.add_task("checked", total=None)
     lines = list(check(folder, market, documents, versions))

@@ -1,11 +1,11 @@
+from .generalisation_steps import Change as Change
+from .generalisation_steps import changes as changes
+from .generalisation_steps import generalised as generalised
+from .generalisation_steps import parts as parts
+from .generalisation_steps import size as size
 from .least_upper_bound import upper_bound as upper_bound
 from .path_containment import linear_contains as linear_contains
 from .pattern_containment import Facts as Facts
 from .pattern_containment import contains as contains
 from .pattern_containment import path_of as path_of
-from .pattern_generalisation import Change as Change
-from .pattern_generalisation import changes as changes
-from .pattern_generalisation import generalised as generalised
-from .pattern_generalisation import parts as parts
-from .pattern_generalisation import size as size
 from .pattern_minimisation import minimised as minimised

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 
 from .. import normal_form_constructors as normal
 from ..tree_pattern import TEXT, WILDCARD, Compare, Condition, First, Node, Pattern, Root, StringTest, conditions_in
+from .generalisation_steps import size
 from .pattern_containment import MOST_STEPS, Effort, contains
-from .pattern_generalisation import size
 
 _LARGEST = 256  # most parts of a pattern that is minimised
 _EFFORT = 8 * MOST_STEPS

@@ -1,6 +1,6 @@
 """Clusters: patterns that one small change makes equal, found by hashing all changes of all patterns at once.
 
-Each pattern is a tree of parts (`pattern_generalisation.py`); the hash of a part combines its label and the sum of the
+Each pattern is a tree of parts (`generalisation_steps.py`); the hash of a part combines its label and the sum of the
 hashes below it, so that the order of branches does not matter. A change of one part changes only the hashes on the path
 to the root; all changes of all patterns are propagated to their roots together, level by level, in arrays.
 

@@ -4,7 +4,7 @@
 
 First, patterns that others contain are removed, starting with those whose container is little looser; this matches no
 more documents. If that is not enough, rounds of clustering follow: patterns that one small change
-(`pattern_generalisation.py`) makes equal are a cluster. The clusters that save the most steps for the least loss are
+(`generalisation_steps.py`) makes equal are a cluster. The clusters that save the most steps for the least loss are
 merged until the steps fit the bound; a single pattern may be loosened, too, by dropping a last step. After each round,
 patterns that the new ones contain are removed. Last, the least upper bound of few patterns replaces the result of the
 changes, if it is tighter and fits.

@@ -25,8 +25,8 @@ from pathcast.routing import Policy
 from ..overlay.overlay_subscriptions import NEEDED, OverlayPublishing
 from ..publishing.compile_shards import default_settings
 from ..publishing.index_versions import GRACE, KEEP
-from ..publishing.invalid_subscriptions import Reason, described, reasons_in, rejection
 from ..publishing.publish_task import Publishing
+from ..publishing.rejection_reasons import Reason, described, reasons_in, rejection
 from ..publishing.small_tables import ROW_SCHEMA, NotSmallError, Small, SmallTable, read_small, rows_in_order
 from ..publishing.subscription_report import REJECTED, Counts, counts_in
 from .pipeline_file import is_address

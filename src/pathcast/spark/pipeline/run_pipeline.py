@@ -35,8 +35,8 @@ from ..matching.worker_index import pin_version
 from ..overlay.overlay_subscriptions import compile_overlay
 from ..publishing.compile_subscriptions import compile_subscriptions
 from ..publishing.index_versions import is_versioned, latest
-from ..publishing.invalid_subscriptions import reasons_of
 from ..publishing.parse_rows import read_table
+from ..publishing.rejection_reasons import reasons_of
 from .batch_reports import (
     AnyReport,
     DeferredReport,

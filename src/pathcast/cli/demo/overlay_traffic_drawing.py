@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .output_columns import columns_of
 from .pipeline_inputs import FANOUT, LEVELS
+from .stream_output_reader import columns_of
 
 if TYPE_CHECKING:
     from pathcast.transmission import Ledger

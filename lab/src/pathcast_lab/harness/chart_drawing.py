@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
-from .charts import Chart, Panel, Series
+from .chart_data import Chart, Panel, Series
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
