@@ -95,7 +95,7 @@ def test_schemas_are_integrated_to_one_that_can_be_used(folder: Path) -> None:
         (["rewrite", "ours.toml", "wrong.xml"], "wrong.xml: line 1, column 8: no element found"),
         (["rewrite", "ours.toml", "other.xml"], "other.xml: the document's root is 'news'"),
         (["rewrite", "annex.tree", "nothing.xml"], "nothing.xml: there is no such document"),
-        (["integrate", "global.tree", "-o", "no/such/folder"], "cannot write"),
+        (["integrate", "global.tree", "-o", "no/such/folder"], "can't be written"),
     ],
 )
 def test_what_is_wrong_is_said(

@@ -122,7 +122,7 @@ def test_a_batch_may_hold_documents_that_can_t_be_rewritten() -> None:
         matcher.match_many(["<r><a><b/></a></r>", "<r><a/><a/></r>", "<s/>", "<r", "<r><b/></r>"], "x", "return")
     )
     assert [found[0].ids.tolist(), found[4].ids.tolist()] == [[1, 2], [2]]
-    assert "several elements 'a'" in str(found[1])
+    assert "several children 'a'" in str(found[1])
     assert "the schema's is 'r'" in str(found[2])
     assert isinstance(found[3], pathcast.PathcastError)
 
