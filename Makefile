@@ -42,6 +42,8 @@ check: setup
 	@$(BIN)/ruff format --check
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-logo
+	@$(BIN)/codespell
+	@$(BIN)/python scripts/check_language.py
 	@$(MKDOCS) build --strict --site-dir .tmp/site
 
 docs: setup

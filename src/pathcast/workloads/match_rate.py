@@ -1,8 +1,8 @@
 """Match rate: subscriptions that match a target share of the documents on average.
 
 Candidates are drawn as usual and their share is measured on a sample of documents (path_selectivity.py). Each is kept
-or dropped so that the mean of the kept ones follows the target: a candidate above the target is kept only while the mean
-is at or below it, one at or below the target only while the mean is at or above it, and neither if the remaining
+or dropped so that the mean of the kept ones follows the target: a candidate above the target is kept only while the
+mean is at or below it, one at or below the target only while the mean is at or above it, and neither if the remaining
 candidates could no longer balance it. So the result is a mix of matching and non-matching candidates, each an ordinary
 walk, and every part of it has about the target rate. If nothing was kept for long, the direction no longer matters,
 only that the target can still be reached.
