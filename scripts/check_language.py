@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 PROJECT = Path(__file__).resolve().parent.parent
+# Files that quote habits.
+_SAMPLES = ("check_language.py", "test_check_language.py")
 FOLDERS = ("src", "lab", "tests", "scripts", "docs")
 _UNITS = r"(?:µs|ms|ns|s|seconds?|bytes?|[kKMG]i?B|times|entr(?:y|ies)|rows?|look-ups?|calls?)"
 _THINGS = r"(?:document|element|pattern|key|batch|process|thread|subscription|message|match|value)s?"
@@ -21,7 +23,7 @@ HABITS = {
     r"so many": "the number, or 'this many'",
     r"(?:is|are|was|were|be|been|being|gets?) told": "who reports what to whom",
     r"tells? (?:what|that|how|which|whether|more|the rest|where|why|when|it)": "'shows', 'reports', 'returns'",
-    r"mend(?:s|ed|ing)?": "'fix'",
+    r"(?<!\.)mend(?:s|ed|ing)?": "'fix'",
     r"as such": "nothing",
     r"what is no": "'a value that is not'",
     r"(?:or )?there can't be": "what is wrong, as a fact",
@@ -36,7 +38,7 @@ HABITS = {
     r"now and then": "'periodically'",
     r"(?:say|says|said) nothing": "'omit'",
     r"is said": "'is documented', 'is reported'",
-    r"refus(?:e|es|ed|ing|al|als)": "'reject'",
+    r"(?<!['\"=`])(?<!connection )(?<!\| )refus(?:e|es|ed|ing|al|als)(?!['\"])": "'reject'",
     rf"{_UNITS} an? {_THINGS}": "'per'",
     r"(?:one|once|twice) an? (?:document|element|batch|process|thread|key|file|machine)": "'per'",
     r"(?<=[,;] )else": "'otherwise'",
@@ -90,7 +92,7 @@ def files(paths: list[Path]) -> Iterator[Path]:
     for path in paths or [*(PROJECT / name for name in FOLDERS), *PROJECT.glob("*.md")]:
         found = [path] if path.is_file() else sorted([*path.rglob("*.py"), *path.rglob("*.md")])
         for file in found:
-            if file.resolve() != Path(__file__).resolve() and "site-packages" not in file.parts:
+            if file.name not in _SAMPLES and "site-packages" not in file.parts:
                 yield file
 
 

@@ -325,9 +325,9 @@ def test_error_texts_are_the_real_ones() -> None:
     errors = [text for text in texts if text.startswith("PatternError: ")]
     assert errors
     for text in errors:
-        with pytest.raises(pathcast.PatternError) as refused:
+        with pytest.raises(pathcast.PatternError) as rejected:
             parse(text.splitlines()[1].strip())
-        assert f"PatternError: {refused.value}\n" == text
+        assert f"PatternError: {rejected.value}\n" == text
 
 
 @pytest.mark.parametrize(("form", "example", "meaning"), tables(PYTHON, "form", "example", "meaning"))

@@ -41,7 +41,7 @@ expressions[:5]
 # ## Matching
 #
 # `compile` builds the index. `match_many` reads and matches documents in groups; with `errors="return"` an unreadable
-# document gives its error in its place, and the others go on.
+# document gives its error in its place, and the others are matched.
 
 # %%
 matcher = subscriptions.compile()
@@ -73,7 +73,7 @@ print(matcher.explain(document, missed))
 # %% [markdown]
 # ## Changes
 #
-# A matcher follows its subscriptions. Nothing is compiled anew.
+# A matcher follows its subscriptions. Nothing is compiled again.
 
 # %%
 added = subscriptions.add("//body", subscriber="newcomer")

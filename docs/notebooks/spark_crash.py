@@ -111,7 +111,7 @@ sorted(path.name for path in (folder / "deliveries").glob("batch=*"))
 # %% [markdown]
 # ## Run again
 #
-# The same command. It repeats the micro-batch that was interrupted and goes on.
+# The same command. It repeats the micro-batch that was interrupted and continues.
 
 # %%
 again = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)

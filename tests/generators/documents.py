@@ -202,7 +202,7 @@ class _Writer:
         return found
 
     def text(self, value: str) -> list[Content]:
-        """The value as text: plain, in CDATA, or cut into pieces of either kind, now and then by a comment."""
+        """The value as text: plain, in CDATA, or cut into pieces of either kind, sometimes by a comment."""
         random = self.random
         form = random.random()
         if form < 0.6 or len(value) < 2:

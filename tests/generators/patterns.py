@@ -79,7 +79,7 @@ class _Asker:
         return [element for child in children for element in child.iter("{*}*")]
 
     def with_dots(self, steps: list[Step]) -> list[Step]:
-        """Now and then a dot, which changes nothing, or only that the next step may skip levels."""
+        """Sometimes a dot, which changes nothing, or only that the next step may skip levels."""
         for index in range(len(steps), 0, -1):
             if self.chance(0.03):
                 below = index < len(steps)

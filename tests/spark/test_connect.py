@@ -63,9 +63,9 @@ hidden = match_documents(stream, index).writeStream.foreachBatch(unpinned).trigg
 hidden = hidden.option("checkpointLocation", str(folder / "hidden-checkpoint")).start()
 try:
     hidden.awaitTermination()
-    refused = ""
+    rejected = ""
 except Exception as error:
-    refused = str(error)
+    rejected = str(error)
 spark.conf.set("spark.sql.streaming.stateStore.providerClass",
                "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider")
 spark.conf.set("spark.sql.shuffle.partitions", "1")
@@ -102,7 +102,7 @@ said = {
                        match_documents(spark.read.parquet(str(folder / "news")), "artifact:packed").collect()),
     "stream": sorted([row.id, row.matches] for row in spark.read.parquet(str(folder / "out")).collect()),
     "split": sorted([row.id, row.subscriber] for row in spark.read.parquet(split).collect()),
-    "refused": "pin_version(index, name, batch_id)" in refused,
+    "rejected": "pin_version(index, name, batch_id)" in rejected,
     "pins": pins_of(folder / "index", str(query.id)),
     "reports": [[report["batch"], report["rows"], report["version"]] for report in reports],
 }

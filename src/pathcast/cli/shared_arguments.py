@@ -38,7 +38,7 @@ NamespacesOption = Annotated[
 ]
 EntitiesOption = Annotated[
     Entities,
-    typer.Option(help="If the DOCTYPE declares entities: refuse (reject) the document, or expand internal ones."),
+    typer.Option(help="If the DOCTYPE declares entities: reject the document ('refuse'), or expand internal ones."),
 ]
 
 

@@ -254,7 +254,7 @@ class _DocumentReader:
         parser.Parse(b"", True)
 
     def check_tag(self, parser: expat.XMLParserType, at: int, end: int) -> None:
-        """Refuse a start tag that has too many attributes or prefixes before its end: expat reports whole tags only."""
+        """Reject a start tag with too many attributes or prefixes before its end: expat reports only complete tags."""
         data = self.data[at:end]
         found, count, declared = _TAG.match(data), 0, 0
         while found := found and _ATTRIBUTE.match(data, found.end()):

@@ -243,7 +243,7 @@ def test_the_generators_parameters_reach_the_queries() -> None:
 
 @pytest.fixture
 def slow_engine(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Makes yfilter take 100 ms to build and 10 ms a document; the sizes of the batches that it is given."""
+    """Makes yfilter take 100 ms to build and 10 ms per document; the sizes of its batches."""
     sizes: list[int] = []
     build, match = YFilterEngine.build.__func__, YFilterEngine.match_batch  # type: ignore[attr-defined]
 

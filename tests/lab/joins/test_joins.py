@@ -182,5 +182,5 @@ def test_claims_are_judged_at_every_number_of_subscriptions() -> None:
 def test_memory_is_what_a_process_of_its_own_grows_by() -> None:
     from pathcast_lab.joins.server_experiments import memory_of
 
-    # 64 bytes of ends are kept at least. So many that pages which the system takes back meanwhile are few beside them.
+    # 64 bytes of ends are kept at least. There are enough that pages which the system reclaims meanwhile hardly matter.
     assert 30 < memory_of(200_000, 0) < 5_000

@@ -2,7 +2,7 @@
 
 Read, match, and both, beside the floor (a kernel that sums the bytes, and one that writes the matched ids), bare
 expat, and lxml trying one compiled XPath after the other. The distinct subscriptions are the field's 153,928 NITF
-paths when they are on the machine, else as many generated ones; larger sets repeat them, as subscribers do. The
+paths when they are on the machine, otherwise as many generated ones; larger sets repeat them, as subscribers do. The
 selective set has some 0.06 % matches a document.
 """
 

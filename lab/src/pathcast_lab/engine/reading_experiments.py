@@ -1,9 +1,9 @@
 """Reading speed: how many megabytes a second become something that can be asked questions.
 
-Our reader gives element arrays and refuses what a receiver must not act on: the scanner, and the reader on expat that
-it hands the rarer documents to. lxml and ElementTree build trees. Bare expat (no callbacks, no namespaces) only checks
-that a document is well-formed, which is the least that any reader on top of it must spend. The same with callbacks that
-do nothing shows what crossing into Python once a tag and text costs, before any work is done there.
+Our reader produces element arrays and rejects what a receiver must not act on: the scanner, and the reader on expat
+that it hands the rarer documents to. lxml and ElementTree build trees. Bare expat (no callbacks, no namespaces) only
+checks that a document is well-formed, which is the least that any reader on top of it must spend. The same with
+callbacks that do nothing shows what crossing into Python once a tag and text costs, before any work is done there.
 """
 
 from collections.abc import Callable, Iterable, Iterator

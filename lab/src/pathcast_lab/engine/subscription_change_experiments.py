@@ -23,7 +23,7 @@ QUIET, CHANGING = "match, quiet", "match, during changes"
 QUIET_TREES = "match against patterns with predicates, quiet"
 CHANGING_TREES = "match, during changes of patterns with predicates"
 ONE, TWO = "match_many, 1 thread", "match_many, 2 threads"
-# By our claim, so many times as long takes a match while patterns with predicates change.
+# Our claim: the factor by which a match slows down while patterns with predicates change.
 TREES_SLOWER = 3
 LONGEST_PAUSE_MS = 50
 
@@ -182,7 +182,7 @@ def _check(run: Run, subscriptions: "Subscriptions", matcher: "Matcher", documen
     anew.add_many(xpaths, ids=ids)
     again = anew.compile(engine="automaton")
     run.check_equal(
-        "after all changes the answers are those of an index built anew",
+        "after all changes the answers are those of an index built from scratch",
         {
             "changed": [matcher.match(document).ids.tolist() for document in documents],
             "anew": [again.match(document).ids.tolist() for document in documents],
@@ -228,7 +228,7 @@ def _alone(
     fresh: list[str],
     trees: list[str],
 ) -> Iterator[Row]:
-    """Changes with nothing else going on; a match after each kind, which has to take them up."""
+    """Changes while nothing else runs; a match after each kind, which has to index them."""
     count = parameters.changes
     ids: list[int] = []
     kinds: dict[str, tuple[Callable[[int], object], int]] = {
@@ -252,7 +252,7 @@ def _alone(
 def _latencies(
     matcher: "Matcher", documents: list[bytes], seconds: float, stopped: Callable[[], bool] = lambda: False
 ) -> dict[str, float]:
-    """How long single matches take, for so many seconds."""
+    """How long single matches take, measured for `seconds` seconds."""
     import numpy as np
 
     taken = []

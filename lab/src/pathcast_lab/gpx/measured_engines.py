@@ -2,8 +2,8 @@
 
 A name may end in `+reuse`: a GPX engine that evaluates what overlapping paths share once (§4.1, last paragraph).
 
-Slow engines take a sample: every n-th document, so many that a pass over them takes about as long as a figure gives it.
-Their answers are compared on the same documents, and the number stands in every row.
+Slow engines take a sample: every n-th document, with n chosen such that a pass over them takes about as long as a
+figure gives it. Their answers are compared on the same documents, and the number stands in every row.
 """
 
 from collections.abc import Iterable

@@ -53,7 +53,7 @@ def _memory() -> str:
 
 
 def load() -> float:
-    """How many processes have lately wanted to run at once; 0 where the system does not tell."""
+    """The recent number of processes that wanted to run at once; 0 where the system does not report it."""
     return os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
 
 

@@ -1,7 +1,7 @@
 """A measurement in a process of its own: for memory, and for what happens on first use.
 
 Memory is measured in a fresh interpreter, because in a used one what a rival frees is kept for the next, and a peak
-never goes down. First use (compiling, loading, empty caches) happens once a process. The function and its arguments
+never goes down. First use (compiling, loading, empty caches) happens once per process. The function and its arguments
 travel by pickle, so the function stands at the top of a module.
 
 `peak` is the process's high-water mark after the call, `before` what was resident when the call began; their difference

@@ -82,7 +82,7 @@ class Oracle:
 
 
 def rivals_of(workload: "JoinWorkload", *, queries: int, looped: int) -> Sequence[Rival]:
-    """The rivals of a binary workload; samples of so many subscriptions."""
+    """The rivals of a binary workload; samples of this many subscriptions."""
     (batch,) = workload.batches
     joined = [row for _, table, row in workload.rows if table == "S"]
     return (OneQuery(batch, joined), Queries(batch, joined, queries), Loop(batch, joined, looped))

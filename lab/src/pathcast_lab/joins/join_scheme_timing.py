@@ -27,11 +27,12 @@ if TYPE_CHECKING:
     from pathcast.messages import Message
     from pathcast_lab.workloads import Change, JoinWorkload
 
-# So many changes of a server before the next one has its turn: the first ones find their memory out of the caches.
+# The number of changes of one server before the next server has its turn: the first ones find their memory out of the
+# caches.
 _TURN = 50
-# However long they take, so many changes are timed.
+# The least number of changes that are timed, however long they take.
 _LEAST = 6
-# Of so many subscriptions of a batch, those with the most rows become clients.
+# Of this many subscriptions of a batch, those with the most rows become clients.
 _CANDIDATES = 12
 # Two-sided 95 % points of Student's t, from 1 degree of freedom on.
 _STUDENT = (12.71, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)
@@ -59,7 +60,7 @@ class Tally:
         return sum(self.seconds.values())
 
     def each(self, count: float) -> float:
-        """So many a change."""
+        """The mean per change."""
         return count / max(1, self.changes.total())
 
 
@@ -105,7 +106,7 @@ def _describe(messages: "Iterable[Message]", tally: Tally) -> None:
 def race_changes(
     entrants: Sequence[Entrant], changes: "Sequence[Change]", count: int, seconds: float
 ) -> dict[str, Tally]:
-    """Up to `count` changes for each server, and up to so many seconds."""
+    """Up to `count` changes for each server, and up to this many seconds."""
     tallies = {entrant.scheme: Tally() for entrant in entrants}
     last = {entrant.scheme: min(entrant.place + count, len(changes)) for entrant in entrants}
 

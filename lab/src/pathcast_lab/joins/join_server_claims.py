@@ -15,7 +15,7 @@ CLU_PLUS, CLU, TUP, SUB, MIN = "ref-sj-clu+", "ref-sj-clu", "ref-sj-tup", "ref-s
 ENUM_J, ENUM_SJ, REF_J, REF_J_PLUS, REL_SEL = "enum-j", "enum-sj", "ref-j", "ref-j+", "rel-sel"
 REFORMULATED = (REF_J, REF_J_PLUS, SUB, TUP, CLU, CLU_PLUS)
 SKYLINES = (SUB, TUP, CLU, CLU_PLUS, MIN)
-# Times are told apart from so many times on.
+# Times that differ by less than this factor count as equal.
 NOISE = 1.1
 Judge = Callable[[Rows], Judgement]
 
@@ -48,7 +48,7 @@ def slower(one: str, others: Sequence[str], results: str | None = None) -> Judge
 
 
 def within(one: str, other: str, times: float) -> Judge:
-    """A judge: a series takes at most so many times as long as another, at every setting."""
+    """A judge: a series takes at most this many times as long as another, at every setting."""
 
     def judge(rows: Rows) -> Judgement:
         found = {
@@ -80,7 +80,7 @@ def grows_less(one: str, other: str, column: str) -> Judge:
 
 
 def fastest_at_fewest(one: str, others: Sequence[str], times: float) -> Judge:
-    """A judge: with the fewest results a series is at most so many times slower than the fastest of some."""
+    """A judge: with the fewest results a series is at most this many times slower than the fastest of some."""
 
     def judge(rows: Rows) -> Judgement:
         few = rows.where(rjor=min(rows.numbers("rjor"), default=0))
@@ -93,7 +93,7 @@ def fastest_at_fewest(one: str, others: Sequence[str], times: float) -> Judge:
 
 
 def at_most(column: str, limit: float, unit: str, subscriptions: int, series: str = CLU_PLUS) -> Judge:
-    """A judge: at so many subscriptions a figure of a series is at most this."""
+    """A judge: at this many subscriptions a figure of a series is at most this."""
 
     def judge(rows: Rows) -> Judgement:
         found = rows.number(column, series=series, subscriptions=subscriptions)
@@ -103,7 +103,7 @@ def at_most(column: str, limit: float, unit: str, subscriptions: int, series: st
 
 
 def smallest(column: str, one: str, others: Sequence[str], times: float = 1.0, unit: str = "bytes") -> Judge:
-    """A judge: at every number of subscriptions and workload, a series' figure is so many times below the others'."""
+    """A judge: at every number of subscriptions and workload, a series' figure is this many times below the others'."""
 
     def judge(rows: Rows) -> Judgement:
         holds, said = True, []

@@ -38,7 +38,7 @@ _NESTED = {_TWIGS: 0.2, _PLAIN: 0.0}
 
 @dataclass(frozen=True)
 class Cost:
-    """Documents of `bytes` bytes in groups of `group`, of so many catalogues."""
+    """Documents of `bytes` bytes in groups of `group`, of this many catalogues."""
 
     subscriptions: tuple[int, ...] = (1_000,)
     kinds: tuple[str, ...] = (_TWIGS, _PLAIN)

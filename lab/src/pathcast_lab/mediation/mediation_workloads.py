@@ -67,7 +67,7 @@ def mediator_of(catalogues: "Sequence[Catalogue]") -> "Mediator":
 
 
 def sent_documents(mediator: "Mediator", catalogues: "Sequence[Catalogue]", size: int, seed: int) -> list[Sent]:
-    """A document of each catalogue, of about so many bytes."""
+    """A document of each catalogue, of about this many bytes."""
     made = []
     for catalogue in catalogues:
         document = catalogue.document(size, seed)
@@ -77,7 +77,7 @@ def sent_documents(mediator: "Mediator", catalogues: "Sequence[Catalogue]", size
 
 
 def subscriptions_to(tree: "SchemaTree", count: int, seed: int, *, nested: float = 0.2) -> "Subscriptions":
-    """So many different subscriptions to a schema, or plain paths, some of them equal, with `nested` 0."""
+    """`count` different subscriptions to a schema, or plain paths, some of them equal, with `nested` 0."""
     from pathcast.matching import Subscriptions
     from pathcast.workloads import SubscriptionOptions, generate_subscriptions
 

@@ -43,7 +43,7 @@ _WAYS = (Way(SDR, "xtrie"), Way(NDDR, "xtrie"), Way(IDDR, "xtrie"))
 
 @dataclass(frozen=True)
 class Repeats:
-    """Articles an author; so many authors a document, so many documents."""
+    """Articles per author, authors per document, and the number of documents."""
 
     repeats: tuple[int, ...] = (1, 2, 4, 6, 8)
     authors: int = 20
@@ -77,7 +77,7 @@ def mediator_of_authors() -> "Mediator":
 
 
 def library(authors: int, repeats: int, random: Random) -> bytes:
-    """A document in which every author has so many articles."""
+    """A document in which every author has this many articles."""
 
     def nested(paths: tuple[str, ...]) -> str:
         out: list[str] = []

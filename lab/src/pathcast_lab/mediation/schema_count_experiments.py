@@ -1,7 +1,7 @@
 """What each further schema costs: under data rewriting a mapping, under query rewriting an index of its own.
 
-With so many schemas registered: the bytes of what a router holds for them, the time until the last one's documents can
-be matched, and what its mapping takes on the way, as a header or as a reference to a mapping that the router holds.
+With this many schemas registered: the bytes of what a router holds for them, the time until the last one's documents
+can be matched, and what its mapping takes on the way, as a header or as a reference to a mapping that the router holds.
 Registering is measured per node of the local schema. Derivation is held against the generator's truth, which it never
 sees: the share of nodes that get the same operators.
 """

@@ -56,7 +56,7 @@ def _packed(sent: Sent, way: Way, number: int) -> bytes:
 
 
 def _received(link: socket.socket, size: int) -> bytes:
-    """So many bytes; fewer when the other side is gone."""
+    """Receive `count` bytes; fewer if the other side has closed."""
     found = bytearray(size)
     view, at = memoryview(found), 0
     while at < size and (count := link.recv_into(view[at:])):

@@ -60,7 +60,7 @@ class Mix:
 
 
 def _times(wanted: dict[str, float], fact_payload: int) -> Callable[[Rows], Judgement]:
-    """A judge: each scheme has at least so many times our traffic, at every width of ranges."""
+    """A judge: each scheme has at least this many times our traffic, at every width of ranges."""
 
     def judge(rows: Rows) -> Judgement:
         part = Rows(row for row in rows if row["fact_payload"] == fact_payload and row["network"] == "can")

@@ -27,7 +27,7 @@ def figures(rows: Rows, scheme: str, column: str, network: str = "can") -> list[
 
 
 def below(times: float, column: str, rivals: tuple[str, ...]) -> Callable[[Rows], Judgement]:
-    """Ours is so many times below each rival, at every point."""
+    """Ours is this many times below each rival, at every point."""
 
     def judge(rows: Rows) -> Judgement:
         ours = figures(rows, OURS, column)
@@ -51,7 +51,7 @@ def _spread(rows: Rows, rival: str, at: int) -> str:
 
 
 def usually(times: float, column: str, rivals: tuple[str, ...]) -> Callable[[Rows], Judgement]:
-    """Ours is so many times below a rival in more than half of the pairs of a point and a rival."""
+    """Ours is this many times below a rival in more than half of the pairs of a point and a rival."""
 
     def judge(rows: Rows) -> Judgement:
         ours = figures(rows, OURS, column)

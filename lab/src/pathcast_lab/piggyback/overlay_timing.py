@@ -27,7 +27,7 @@ PARTS = (*((place, step) for place in (ROOT, BELOW) for step in STEPS), (LINKS, 
 
 @dataclass(frozen=True)
 class Stay:
-    """What a router did: what was `spent` in all, by the time of each copy, and by that of so many deliveries."""
+    """What a router did: what was `spent` in all, by the time of each copy, and by that of this many deliveries."""
 
     spent: "Spent"
     forwarded: "dict[str, Spent]"
@@ -61,7 +61,7 @@ class Way:
         }
 
     def parts(self, speed: float) -> dict[tuple[str, str], float]:
-        """Seconds of the mean delivery by place (root, below, links) and step, on links of so many bytes a second."""
+        """Seconds of the mean delivery by place (root, below, links) and step, on links of this many bytes a second."""
         parts: dict[tuple[str, str], float] = defaultdict(float)
         behind = {name: sum(count for count, _ in stay.delivered) for name, stay in self.stays.items()}
         for name in reversed(self.stays):  # who is further away comes later
@@ -111,7 +111,7 @@ def mean_parts(ways: Sequence[Way], speed: float) -> dict[tuple[str, str], float
 
 
 def seconds_of_routers(ways: Sequence[Way]) -> dict[str, float]:
-    """Seconds a document of each router that was reached."""
+    """Seconds per document of each router that was reached."""
     names = dict.fromkeys(name for way in ways for name in way.stays)
     return {name: sum(way.stays[name].seconds for way in ways if name in way.stays) / len(ways) for name in names}
 

@@ -1,8 +1,8 @@
 """Where the response time of the piggyback paper's overlay goes: step by step, at the root, below it and on the links.
 
-The root does all of its work under every policy, and so does whoever reads a document to its end: what annotations can
-save is reading and matching below the root, and they cost time to make, write and take in. A part is what the mean
-delivery waited for that kind of step on all of its way; parts add up to the response time.
+The root does all of its work under every policy, and so does every router that reads a document to its end: what
+annotations can save is reading and matching below the root, and they cost time to make, write and take in. A part is
+what the mean delivery waited for that kind of step on all of its way; parts add up to the response time.
 """
 
 from collections.abc import Iterator

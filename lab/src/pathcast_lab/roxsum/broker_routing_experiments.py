@@ -70,7 +70,7 @@ _SHOW = {
 
 
 def _times(rows: Rows, rival: str, least: int = 0, targets: int | None = None) -> dict[str, float]:
-    """How many times longer a rival took, for every point with so many documents, and so many targets if given."""
+    """How many times longer a rival took, for every point with this many documents, and this many targets if given."""
     varied = [
         column for column in ("documents", "targets", "profiles", "selectivity") if len(rows.distinct(column)) > 1
     ]
@@ -299,7 +299,7 @@ def _point(run: Run, parameters: Routing, name: str, documents: list[bytes], dra
             "seconds": time.median,
             "us": time.median / len(documents) * 1e6,
             "times": ratio(time, times[OURS]).median,
-            # What zstd makes of a part of the documents says nothing of the whole.
+            # The compression of a part of the documents does not predict that of the whole.
             "bytes": sent.get(rival, None if rival == ZSTD else raw),
         }
 

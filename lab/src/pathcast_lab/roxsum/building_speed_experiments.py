@@ -16,7 +16,7 @@ READ, BATCH, ONE = "bytes to elements", "elements into a batch", "bytes into a b
 
 @dataclass(frozen=True)
 class Build:
-    """`documents` are the sizes of batches; so many `alone` are added one by one."""
+    """`documents` are the sizes of batches; this many `alone` are added one by one."""
 
     documents: tuple[int, ...] = (1_000, 10_000)
     alone: int = 1_000

@@ -10,7 +10,7 @@ from .roxsum_workloads import COLLECTIONS, PROSE, collection
 
 MESSAGE, TREE, DOCUMENTS = "RoXSum message", "RoXSum tree and extents", "documents"
 EACH, WHOLE = "each document", "whole batch"
-# So many documents are packed one by one before the size is extrapolated.
+# The number of documents that are packed one by one before the size is extrapolated.
 _SAMPLE = 1_000
 
 

@@ -47,7 +47,7 @@ class Profiles:
 
 
 def collection(name: str, size: int, seed: int) -> list[bytes]:
-    """So many documents of a collection."""
+    """`count` documents of a collection."""
     from pathcast.workloads import auction_schema, generate_documents
     from pathcast_lab.workloads import mixed_documents
 
@@ -88,7 +88,7 @@ def schemas_of(name: str, seed: int) -> "list[Schema]":
 
 
 def profiles(name: str, batch: "RoXSum", wanted: int, targets: int, selectivity: float, seed: int) -> Profiles:
-    """So many profiles for so many targets, which together match about this share of the batch."""
+    """Profiles for targets, which together match about this share of the batch."""
     groups = _wanted(name, batch, selectivity)
     drawn = {group: list(_cover(batch, nodes, documents)) for group, (nodes, documents) in groups.items()}
     walks = {group: _walks(name, group, seed) for group in groups}

@@ -213,7 +213,7 @@ class Workload:
         return cls(documents, paths, (counts[1:] / len(documents)).tolist(), run.seed)
 
     def matcher(self, size: int, wanted: int) -> "Matcher":
-        """A set of so many subscriptions of which a document matches about `wanted`."""
+        """A set of this many subscriptions of which a document matches about `wanted`."""
         from pathcast.matching import Subscriptions
         from pathcast.workloads import assign_subscribers
 

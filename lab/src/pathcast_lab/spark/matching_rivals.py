@@ -1,6 +1,6 @@
 """What matching on Spark is measured against: the same documents through other functions, on the same Spark.
 
-A `Stage` is a Spark with so many cores and documents in its memory. What passes over it goes to a sink that throws
+A `Stage` is a Spark with a number of cores and documents in its memory. What passes over it goes to a sink that throws
 everything away, so that a time is that of the function and of the Arrow transfer:
 
 - identity: batches come back as they went, which is the limit of `mapInArrow`;
@@ -74,7 +74,7 @@ class Stage:
         self._count = 0
 
     def documents(self, count: int) -> DataFrame:
-        """So many documents, repeated as often as needed, in memory."""
+        """`count` documents, repeated as often as needed, in memory."""
         if count not in self._frames:
             file = self._folder / f"documents-{self.cores}-{count}.parquet"
             numbers = range(count)
@@ -98,7 +98,7 @@ class Stage:
         _throw_away(match_documents(self.documents(count), index, by=by))
 
     def answers(self, index: Path, by: Literal["id", "subscriber"], count: int) -> list[list[int] | list[str]]:
-        """The matches of so many documents, in their order."""
+        """The matches of this many documents, in their order."""
         column = "matches" if by == "id" else "subscribers"
         rows = match_documents(self.documents(count), index, by=by).select("number", column).orderBy("number")
         return [list(row[column]) for row in rows.collect()]
@@ -115,7 +115,7 @@ class Stage:
         return (time.perf_counter() - begin) / len(quoted) / count, matches
 
     def micro_batches(self, index: Path | None, rows: int, files: int) -> float:
-        """The median of a stream's micro-batches of so many documents, in seconds; without an index, identity's."""
+        """The median of a stream's micro-batches of this many documents, in seconds; without an index, identity's."""
         source = self._stream_files(rows, files)
         stream = self.spark.readStream.schema("number long, xml binary").option("maxFilesPerTrigger", 1)
         documents = stream.parquet(str(source))
@@ -169,7 +169,7 @@ def _throw_away(frame: DataFrame) -> None:
 
 
 def _measuring(index: str) -> Callable[[Batches], Batches]:
-    """A function that matches with an index and tells what that took of the memory of the worker that runs it."""
+    """A function that matches with an index and reports how much memory of its worker that took."""
 
     def measure(batches: Batches) -> Batches:
         before = _own_memory()

@@ -116,7 +116,7 @@ class PipelineStage:
         return sorted(zip(rows["number"].to_pylist(), rows["subscriber"].to_pylist(), strict=True))
 
     def recovery(self, documents: Sequence[tuple[str, bytes]], files: int) -> Recovery:
-        """Run the pipeline as a stream of so many micro-batches, stop it in the midst of one, and start it again."""
+        """Run the pipeline as a stream of this many micro-batches, stop it in the midst of one, and start it again."""
         place = self._folder / "stream"
         place.mkdir()
         size = len(documents) // files

@@ -30,7 +30,7 @@ _LIVELY = 0.1
 
 @dataclass(frozen=True)
 class SparkPipeline:
-    """`documents` pass in one measurement, `distinct` of them differ; the overlay is a tree of so many `levels`."""
+    """`documents` pass in one measurement, `distinct` of them differ; the overlay is a tree of this many `levels`."""
 
     documents: int = 6_000
     distinct: int = 400

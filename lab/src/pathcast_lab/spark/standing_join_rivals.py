@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 # A change under its number: number, insert or delete, table, row.
 Numbered = tuple[int, str, str, Mapping[str, Any]]
 Messages = Mapping[int, Counter[bytes]]
-# Sessions, frames and queries of Spark, which only its room imports.
+# Sessions, frames and queries of Spark, which only its package imports.
 _Spark = Any
 _CHANGES = "sequence long, table string, change string, row string"
 
@@ -30,7 +30,7 @@ class Tables:
 
 
 def make_tables(subscriptions: int, values: int, base: int, joined: int, changes: int, seed: int) -> Tables:
-    """R and S over so many join values, 70 % of which S has, and changes of R."""
+    """R and S over this many join values, 70 % of which S has, and changes of R."""
     import numpy as np
 
     from pathcast.joins import Schema
@@ -175,10 +175,10 @@ class JoinStream:
 
         def broken(rows: _Spark) -> None:
             _thrown_away(rows)
-            raise RuntimeError("the sink breaks, as it is told to")
+            raise RuntimeError("the sink fails, as requested")
 
         self._use = broken
-        self._spark.sparkContext.setLogLevel("OFF")  # it is told to break
+        self._spark.sparkContext.setLogLevel("OFF")  # it fails on request
         self._put(changes)
         while self._query.isActive:
             sleep(0.05)

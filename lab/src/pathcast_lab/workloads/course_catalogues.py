@@ -14,8 +14,9 @@ A local schema is the global one with some of it done otherwise, by the inverse 
 How often each happens is drawn so that forty schemas need about 89 Rename, 31 Insert, 17 ToElement, 6 Upgrade, 3
 Downgrade and 2 Exchange, the counts of the mediation paper's benchmark, whose own data is not to be had.
 
-Invariant: a local schema knows the truth, which of its nodes is which global one (whoever derives mappings may not
-look), and no node is moved twice, since operators don't follow one another. The same seed gives the same catalogues.
+Invariant: a local schema knows the truth, which of its nodes is which global one (the code that derives mappings must
+not look), and no node is moved twice, since operators don't follow one another. The same seed gives the same
+catalogues.
 """
 
 from collections.abc import Callable, Iterator
@@ -125,7 +126,7 @@ class Catalogue:
         return Mapping.derive(self.name, self.schema, GLOBAL, self.truth)
 
     def document(self, size: int, seed: int = 0) -> bytes:
-        """A catalogue of at least so many bytes, and not many more."""
+        """A catalogue of at least this many bytes, and not many more."""
         return _Writing(self.schema, Random(f"{self.name} {seed}")).document(size)
 
 
@@ -318,7 +319,7 @@ class _Writing:
         self.size = 0
 
     def document(self, size: int) -> bytes:
-        """The root once; below it, what repeats goes on until there are enough bytes."""
+        """The root once; below it, repeated elements are added until there are enough bytes."""
         root = self.schema.root
         repeated = [child for child in root.children if child.repeats]
         last = "\n" + f"</{root.name}>" + "\n"

@@ -66,7 +66,7 @@ def documents_of_size(
     max_repeats: int = 3,
     tries: int = 30,
 ) -> list[bytes]:
-    """Documents of about so many elements: of `tries` times as many as are asked for those that come nearest."""
+    """Documents of about this many elements: of `tries` times as many as are asked for those that come nearest."""
     drawn = list(
         generate_documents(
             schema, tries * count, DocumentOptions(max_levels=max_levels, max_repeats=max_repeats), seed=seed, text=text

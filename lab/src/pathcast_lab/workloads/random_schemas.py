@@ -73,7 +73,7 @@ _OCCURRENCES, _WEIGHTS = ("", "?", "*", "+"), (0.45, 0.3, 0.15, 0.1)
 
 
 def generate_schemas(count: int, *, seed: int = 0, shared: float = 0.1) -> list[Schema]:
-    """So many schemas of different shapes and roots, the same for the same seed."""
+    """`count` schemas of different shapes and roots, the same for the same seed."""
     if count < 0:
         raise ValueError(f"count must not be negative, not {count}")
     return [generate_schema(seed=f"{seed}/{number}", shared=shared) for number in range(count)]

@@ -294,10 +294,10 @@ def spelt(data, begin, colon, end, bindings, bound, spelling):
 
 @rare
 def bind(data, colon, end, value, length, bindings, bound, counts):
-    """Take up `xmlns="…"` or `xmlns:p="…"`; the new number of bindings, or -1.
+    """Add the binding `xmlns="…"` or `xmlns:p="…"`; return the new number of bindings, or -1.
 
-    A prefix that takes the place of another one counts. So each different prefix counts at least once, and prefixes
-    that every record of a document declares in the same order count only once.
+    A prefix that replaces another one counts. Each different prefix therefore counts at least once, and prefixes that
+    every record of a document declares in the same order count only once.
     """
     if bound >= MAX_BINDINGS or value < 0 or length > LONGEST_NAMESPACE:
         return -1

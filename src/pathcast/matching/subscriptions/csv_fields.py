@@ -1,6 +1,6 @@
 """Fields of CSV files: of any length, since what a subscription may hold is checked with the other rules, row by row.
 
-Python's `csv` refuses a file for one field above 131,072 characters. That limit is the process's, so it is raised while
+Python's `csv` rejects a file for one field above 131,072 characters. That limit is the process's, so it is raised while
 a file is read, and restored.
 
 Invariant: one file is read at a time, so that two cannot restore the limit in the wrong order.

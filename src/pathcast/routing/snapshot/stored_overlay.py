@@ -45,7 +45,7 @@ from .stored_advertisement import (
 )
 
 KIND, ROUTER_KIND, WHOLE_KIND = "overlay", "router", "whole overlay"
-# Of the facts and arrays that make up a stored overlay: whoever changes these gives it the next number.
+# The version of the facts and arrays of a stored overlay: increase it when they change.
 LAYOUT = 3
 _ROUTERS, _WHOLE = "routers", "whole"
 _PATTERNS, _ENGINE, _MADE, _RECEIVED = "patterns_", "engine_", "made_", "received_"
