@@ -120,7 +120,7 @@ def report(
 
     from pathcast.errors import PathcastError
     from pathcast_lab.harness import UnknownExperimentError, default_output, default_publication, find
-    from pathcast_lab.harness.published_records import publish
+    from pathcast_lab.harness.publishing.published_records import publish
     from pathcast_lab.harness.result_archive import load_all
 
     errors = Console(stderr=True, highlight=False)
@@ -157,8 +157,8 @@ def stale(
     from rich.console import Console
 
     from pathcast_lab.harness import default_publication
-    from pathcast_lab.harness.markdown_report import shown_scales
-    from pathcast_lab.harness.published_records import load_records, refresh
+    from pathcast_lab.harness.publishing.markdown_report import shown_scales
+    from pathcast_lab.harness.publishing.published_records import load_records, refresh
 
     console = Console(highlight=False)
     records = shown_scales(refresh(load_records(published if published is not None else default_publication())))

@@ -23,8 +23,9 @@ def __getattr__(name): ...
     "pathcast/named.py": "",
     "pathcast/typed.py": "",
     "pathcast_lab/__init__.py": "",
-    "pathcast_lab/harness/__init__.py": "from .report import render\nfrom .timing import race",
-    "pathcast_lab/harness/markdown_report.py": "",
+    "pathcast_lab/harness/__init__.py": "from .publishing.markdown_report import render\nfrom .rival_timing import race",
+    "pathcast_lab/harness/publishing/__init__.py": "",
+    "pathcast_lab/harness/publishing/markdown_report.py": "",
     "pathcast_lab/harness/rival_timing.py": "",
     "pathcast_lab/toy.py": """
 from typing import TYPE_CHECKING
@@ -73,7 +74,7 @@ def test_what_functions_stubs_attributes_and_text_name_is_exercised(tree: Path) 
         ("pathcast/lazy/other.py", False),
         ("pathcast/typed.py", False),
         ("pathcast/unused.py", False),
-        ("pathcast_lab/harness/markdown_report.py", False),
+        ("pathcast_lab/harness/publishing/markdown_report.py", False),
     ],
 )
 def test_the_hash_changes_with_the_sources_that_are_exercised_alone(tree: Path, file: str, changes: bool) -> None:
@@ -91,7 +92,9 @@ def test_a_module_that_is_not_ours_has_no_hash() -> None:
 def test_an_experiment_exercises_the_engines_that_it_names_as_text() -> None:
     found = exercised("pathcast_lab.gpx.gpx_figure_experiments")
     assert {"pathcast.literature.gpx", "pathcast.literature.yfilter", "pathcast_lab.gpx.gpx_workloads"} <= found
-    assert not [name for name in found if name.startswith(("pathcast.spark", "pathcast_lab.harness.markdown_report"))]
+    assert not [
+        name for name in found if name.startswith(("pathcast.spark", "pathcast_lab.harness.publishing"))
+    ]
 
 
 def test_the_version_is_that_of_the_checkout_or_of_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

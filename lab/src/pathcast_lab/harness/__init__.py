@@ -7,7 +7,7 @@ from .experiment_result import Result
 from .experiment_runner import default_output, default_publication, perform, run_experiment
 from .external_data import nitf_documents
 from .measured_process import in_fresh_process, peak_bytes, resident_bytes
-from .result_plots import PaperPoint, Plot, over_subscriptions
+from .publishing.result_plots import PaperPoint, Plot, over_subscriptions
 from .result_rows import MissingRowError, Row, Rows, Value, number_in
 from .rival_timing import Timing, collector_paused, collector_watched, race, ratio
 from .run_context import CheckError, Run

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
-from .chart_data import Chart
 from .claims import Verdict
+from .publishing.chart_data import Chart
 from .result_rows import Rows
 
 

@@ -17,10 +17,10 @@ from pathlib import Path
 
 from pathcast.errors import PathcastError
 
-from .chart_drawing import draw_png, draw_svg
 from .experiment_result import Result
-from .markdown_report import table
-from .result_plots import Plot, chart_of
+from .publishing.chart_drawing import draw_png, draw_svg
+from .publishing.markdown_report import table
+from .publishing.result_plots import Plot, chart_of
 from .result_rows import Rows
 
 RECORD = "record.json"

@@ -10,11 +10,11 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 
-from .claims import Verdict
-from .experiment_registry import SCALES
-from .experiment_result import JudgedClaim, Published
+from ..claims import Verdict
+from ..experiment_registry import SCALES
+from ..experiment_result import JudgedClaim, Published
+from ..result_rows import Value
 from .result_pages import OTHERS, PAGES, Page, page_of
-from .result_rows import Value
 
 NO_VERSION = "Measured before code versions were recorded."
 MOST_NOTES = 6

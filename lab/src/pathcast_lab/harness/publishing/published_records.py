@@ -18,15 +18,15 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from ..experiment_registry import Experiment, experiments
+from ..experiment_result import JudgedClaim, Published, Record, Result
+from ..result_archive import ArchiveError
+from ..source_version import source_hash
 from .chart_data import Chart
 from .chart_drawing import draw_svg
-from .experiment_registry import Experiment, experiments
-from .experiment_result import JudgedClaim, Published, Record, Result
 from .markdown_report import render, shown_scales
-from .result_archive import ArchiveError
 from .result_pages import page_of
 from .result_plots import chart_of
-from .source_version import source_hash
 
 RECORDS, PLOTS = "records", "plots"
 

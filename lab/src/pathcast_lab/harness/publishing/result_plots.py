@@ -8,8 +8,8 @@ paper gives in its text; a chart shows them as stars beside what was measured.
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from ..result_rows import Row, Rows, Value
 from .chart_data import Chart, Kind, Log, Panel, Role, Series, rounded
-from .result_rows import Row, Rows, Value
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,9 @@ import pytest
 from pathcast_lab.harness import Experiment, Verdict, perform
 from pathcast_lab.harness.experiment_registry import experiments
 from pathcast_lab.harness.experiment_result import JudgedClaim, Published
-from pathcast_lab.harness.markdown_report import cell, render, table
-from pathcast_lab.harness.published_records import published
-from pathcast_lab.harness.result_pages import OTHERS, PAGES, page_of
+from pathcast_lab.harness.publishing.markdown_report import cell, render, table
+from pathcast_lab.harness.publishing.published_records import published
+from pathcast_lab.harness.publishing.result_pages import OTHERS, PAGES, page_of
 
 HELD = JudgedClaim("ours is faster", "paper, §1", Verdict.HELD, "5 times", "3 times", "we measure in a hurry")
 NOT_HELD = dataclasses.replace(HELD, verdict=Verdict.NOT_HELD, measured="2 times")

@@ -6,8 +6,8 @@ import pytest
 
 from pathcast_lab.harness import Experiment, Judgement, Verdict, default_publication, perform
 from pathcast_lab.harness import experiment_registry as registry
-from pathcast_lab.harness.markdown_report import render, shown_scales
-from pathcast_lab.harness.published_records import load_records, publish, published, refresh, write
+from pathcast_lab.harness.publishing.markdown_report import render, shown_scales
+from pathcast_lab.harness.publishing.published_records import load_records, publish, published, refresh, write
 from pathcast_lab.harness.result_archive import ArchiveError
 
 DOCS = default_publication().parent

@@ -1,0 +1,1 @@
+"""Publishing: the plots, records and pages that results become."""
