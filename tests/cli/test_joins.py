@@ -75,10 +75,10 @@ def test_json_has_the_bytes_and_who_takes_them(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
-        ("{", "no JSON"),
-        pytest.param("[" * 100_000, "no change", id="deep"),
-        pytest.param('{"change": "\udcff"}', "a change reads", id="bytes"),
-        ('{"change": "insert", "table": "Stocks"}', "a change reads"),
+        ("{", "not valid JSON"),
+        pytest.param("[" * 100_000, "not a change", id="deep"),
+        pytest.param('{"change": "\udcff"}', "not a change; expected", id="bytes"),
+        ('{"change": "insert", "table": "Stocks"}', "not a change; expected"),
         ('{"change": "insert", "table": ["Stocks"], "row": {}}', "must be a string, got ['Stocks']"),
         (
             '{"change": "update", "table": "Reviews", "row": {"symbol": "X", "rating": 1}}',

@@ -94,8 +94,8 @@ def test_schemas_are_integrated_to_one_that_can_be_used(folder: Path) -> None:
         (["rewrite", "annex.tree", "."], ".: this is a folder, not a document"),
         (["rewrite", "ours.toml", "wrong.xml"], "wrong.xml: line 1, column 8: no element found"),
         (["rewrite", "ours.toml", "other.xml"], "other.xml: the document's root is 'news'"),
-        (["rewrite", "annex.tree", "nothing.xml"], "nothing.xml: there is no such document"),
-        (["integrate", "global.tree", "-o", "no/such/folder"], "can't be written"),
+        (["rewrite", "annex.tree", "nothing.xml"], "nothing.xml: no such file"),
+        (["integrate", "global.tree", "-o", "no/such/folder"], "cannot write"),
     ],
 )
 def test_what_is_wrong_is_said(

@@ -242,7 +242,7 @@ def test_an_error_in_a_thread_is_raised_at_its_place() -> None:
         matcher.match_many([], threads=0)
     with pytest.raises(TypeError, match="use match for one"):
         matcher.match_many("<a/>")
-    with pytest.raises(TypeError, match="not NoneType"):
+    with pytest.raises(TypeError, match="got NoneType"):
         list(matcher.match_many([None]))  # type: ignore[list-item]
 
 

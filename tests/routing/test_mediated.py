@@ -76,7 +76,7 @@ def test_a_router_with_another_mapping_of_that_version_refuses_the_document(over
     held = overlay.router("r2").mediated.mediator
     try:
         for wrong, reason in (
-            (other, "version 1 of the mapping of schema 'u' is not the one that the document needs"),
+            (other, "the document needs another version of the mapping of schema 'u'; this is version 1"),
             (Mediator(GLOBAL), "schema 'u' is not registered"),
             (None, "but there is no mediator"),
         ):

@@ -153,5 +153,5 @@ def test_a_source_is_told_when_its_stream_ends_after_one_micro_batch(folder, mon
 
 
 def test_an_address_is_left_to_spark(spark):
-    with pytest.raises(PipelineError, match="path must be local or mounted, got 's3a://feed'"):
+    with pytest.raises(PipelineError, match="path must be a local or mounted path, got 's3a://feed'"):
         stream_files(spark, "s3a://feed", checkpoint="checkpoint")

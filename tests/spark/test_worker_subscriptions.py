@@ -69,7 +69,7 @@ def test_a_folder_with_other_subscriptions_is_an_error(tmp_path):
     with pytest.raises(PipelineError, match="worker cannot read the subscriptions: .*no such folder; choose a folder"):
         given.open()
     shutil.copytree(other.folder, given.folder)
-    with pytest.raises(PipelineError, match="holds other subscriptions than the stage was planned with"):
+    with pytest.raises(PipelineError, match="does not hold the subscriptions that the stage was planned with"):
         given.open()
 
 

@@ -400,5 +400,5 @@ def test_predicates_can_keep_to_steps_with_a_name() -> None:
     assert any("*[" in query for query in drawn("any"))
     named = drawn("named")
     assert not any("*[" in query for query in named) and sum("[" in query for query in named) > 400
-    with pytest.raises(ValueError, match="predicate_steps must be among 'any', 'named', got 'some'"):
+    with pytest.raises(ValueError, match="predicate_steps must be one of 'any', 'named', got 'some'"):
         drawn("some")  # type: ignore[arg-type]

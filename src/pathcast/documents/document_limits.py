@@ -20,6 +20,10 @@ class Limits:
     may always have 16,384. amplification: bytes of text that `entities="expand"` may produce per byte of the document.
     work: look-ups in the subscriptions' paths that matching a document may take when it has too many label paths to
     cache.
+
+    >>> pathcast.documents.read("<a><b/></a>", limits=pathcast.Limits(depth=1))
+    Traceback (most recent call last):
+    pathcast.errors.LimitError: line 1, column 4: elements are nested deeper than 1; at most 1 allowed ...
     """
 
     depth: int = key(NUMBER, "Depth of nested elements.", 1_000)

@@ -47,7 +47,7 @@ class LabelPaths:
             paths.names.add(name)
         count = len(parents)
         if count > capacity:
-            raise LimitError(f"more than {capacity:,} distinct label paths (raise it with capacity=…)")
+            raise LimitError(f"more than {capacity:,} distinct label paths; raise the limit with capacity=…")
         numbers = np.arange(count)
         if np.any(parents < ROOT) or np.any(parents >= numbers):
             raise ValueError("the parent of a label path must come before it")
@@ -163,7 +163,7 @@ class LabelPaths:
             if done == len(names):
                 return paths[shift:]
             if len(self) >= self.capacity:
-                raise LimitError(f"more than {self.capacity:,} distinct label paths (raise it with capacity=…)")
+                raise LimitError(f"more than {self.capacity:,} distinct label paths; raise the limit with capacity=…")
             self._make_room(len(self) + 1)
 
     def _make_room(self, needed: int) -> None:

@@ -89,7 +89,7 @@ class DocumentGenerator:
     def __init__(self, schema: Schema, values: Values, options: DocumentOptions, *, seed: int) -> None:
         if schema.height(schema.root) is None:
             raise DocumentError(
-                f"the root '{schema.root}' has no finite document: its content requires itself recursively"
+                f"the root '{schema.root}' cannot produce a finite document: its required content is recursive"
             )
         self.schema = schema
         self.values = values

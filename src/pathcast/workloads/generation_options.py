@@ -52,7 +52,7 @@ class SubscriptionOptions:
         _check_choices("operators", self.operators, OPERATORS)
         _check_choices("predicate_targets", self.predicate_targets, TARGETS)
         if self.predicate_steps not in ("any", "named"):
-            raise ValueError(f"predicate_steps must be among 'any', 'named', got {self.predicate_steps!r}")
+            raise ValueError(f"predicate_steps must be one of 'any', 'named', got {self.predicate_steps!r}")
         if (self.predicates and self.predicate_probability) or (self.nested and self.nested_probability):
             raise ValueError("give either a number or a probability of predicates (or nested paths), not both")
 

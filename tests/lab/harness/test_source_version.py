@@ -23,9 +23,9 @@ def __getattr__(name): ...
     "pathcast/named.py": "",
     "pathcast/typed.py": "",
     "pathcast_lab/__init__.py": "",
-    "pathcast_lab/harness/__init__.py": "from .publishing.markdown_report import render\nfrom .rival_timing import race",
-    "pathcast_lab/harness/publishing/__init__.py": "",
-    "pathcast_lab/harness/publishing/markdown_report.py": "",
+    "pathcast_lab/harness/__init__.py":
+    "from .publishing.markdown_report import render\nfrom .rival_timing import race",
+    "pathcast_lab/harness/publishing/__init__.py": "", "pathcast_lab/harness/publishing/markdown_report.py": "",
     "pathcast_lab/harness/rival_timing.py": "",
     "pathcast_lab/toy.py": """
 from typing import TYPE_CHECKING
@@ -92,9 +92,7 @@ def test_a_module_that_is_not_ours_has_no_hash() -> None:
 def test_an_experiment_exercises_the_engines_that_it_names_as_text() -> None:
     found = exercised("pathcast_lab.gpx.gpx_figure_experiments")
     assert {"pathcast.literature.gpx", "pathcast.literature.yfilter", "pathcast_lab.gpx.gpx_workloads"} <= found
-    assert not [
-        name for name in found if name.startswith(("pathcast.spark", "pathcast_lab.harness.publishing"))
-    ]
+    assert not [name for name in found if name.startswith(("pathcast.spark", "pathcast_lab.harness.publishing"))]
 
 
 def test_the_version_is_that_of_the_checkout_or_of_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -147,7 +147,7 @@ def test_an_index_of_another_layout_is_refused_with_advice(tmp_path: Path) -> No
     compiled(PATTERNS).save(tmp_path / "index")
     saved = open_snapshot(tmp_path / "index", index.KIND)
     assert saved.facts["layout"] == index.LAYOUT
-    for layout, advice in ((index.LAYOUT - 1, "anew"), (index.LAYOUT + 1, "update Pathcast")):
+    for layout, advice in ((index.LAYOUT - 1, "again"), (index.LAYOUT + 1, "update Pathcast")):
         write_snapshot(tmp_path / "other", index.KIND, {**saved.facts, "layout": layout}, saved.arrays)
         with pytest.raises(SnapshotError, match=f"has layout {layout}, this Pathcast reads {index.LAYOUT}; .*{advice}"):
             pathcast.open_index(tmp_path / "other")

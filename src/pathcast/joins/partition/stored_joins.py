@@ -135,7 +135,9 @@ def open_standing(folder: AnyPath, digest: str | None = None) -> StandingJoins:
     _check_layout(folder, read_manifest(folder))
     snapshot = open_snapshot(folder, KIND)
     if digest is not None and _digest(snapshot.facts, snapshot.arrays) != digest:
-        raise SnapshotError(f"{folder} holds other subscriptions than the stage was planned with; delete it")
+        raise SnapshotError(
+            f"{folder} does not hold the subscriptions that the stage was planned
+        with; delete the folder and start the stage again" )
     with reading_snapshot(folder):
         try:
             return _restored(_Facts(snapshot.facts), snapshot.arrays)

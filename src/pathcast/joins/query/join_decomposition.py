@@ -116,7 +116,9 @@ def preferences(schema: Schema, given: Mapping[str, str | Sequence[str]]) -> Pre
         for name in found[table]:
             if name not in known:
                 neighbours = ", ".join(known) or "none"
-                raise QueryError(f"filtered_by: '{name}' is no neighbour of '{table}'; its neighbours are {neighbours}")
+                raise QueryError(
+                    f"filtered_by: '{name}' is not a neighbour of '{table}'; its neighbours are {neighbours}"
+                )
     return found
 
 

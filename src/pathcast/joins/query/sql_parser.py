@@ -205,7 +205,7 @@ class _Reading:
             self.draft.equations.append(Equation(one, other, words, start))
             return
         if not isinstance(left, exp.Column) and not isinstance(right, exp.Column):
-            raise self._refuse_node(f"'{node.sql()}' compares no column", node)
+            raise self._refuse_node(f"'{node.sql()}' does not compare a column", node)
         if not isinstance(left, exp.Column):
             left, right, operator = right, left, _TURNED[operator]
         column = self._column(left)

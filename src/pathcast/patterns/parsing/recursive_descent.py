@@ -169,7 +169,7 @@ class Descent(Cursor):
         self.plain = False
         if self.steps > MAX_TREE_STEPS and not self.printed:
             raise LimitError(
-                f"a subscription other than a plain path has more than {MAX_TREE_STEPS} steps "
+                f"the subscription has more than {MAX_TREE_STEPS} steps "
                 "(only plain paths may have more, see Subscriptions(max_steps=…))",
                 column=self.token.at + 1,
             )

@@ -263,7 +263,7 @@ class TableReader:
         """`count` numbers within bounds, written as the difference of each from the one before."""
         values = np.cumsum(self.signed(count, most + 1))
         if count and (int(values.min()) < least or int(values.max()) > most):
-            raise MessageError(f"the message has a number outside {least:,} to {most:,}")
+            raise MessageError(f"the message contains a number that is not between {least:,} and {most:,}")
         return values
 
     def texts(self, most: int) -> memoryview:

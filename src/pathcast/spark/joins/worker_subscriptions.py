@@ -117,7 +117,7 @@ def find_subscriptions(
         assert standing is not None
         return Subscribed(ship(standing, folder, most_bytes), None, where)
     if folder is not None:
-        raise PipelineError("folder= does not work with versions=…, which already is a folder; omit it")
+        raise PipelineError("folder= cannot be combined with versions=…, which already names a folder; omit folder=")
     if not versions_in(versions):
         raise PipelineError(
             f"no version of subscriptions at {versions}; publish the first with publish_joins(folder, standing)"

@@ -85,7 +85,7 @@ def _read(place: Path) -> int | None:
     except FileNotFoundError:
         return None
     if not text.strip().isdecimal():
-        raise PipelineError(f"the pin {place} is damaged: {text[:40]!r} is not the number of a version")
+        raise PipelineError(f"the pin {place} is damaged: {text[:40]!r} is not a version number")
     return int(text)
 
 
