@@ -138,9 +138,9 @@ def put(place, *path_and_value):
         pytest.param(put(1, "ids", np.array([[1, 2]])), "the array 'ids'", id="an array of two dimensions"),
         pytest.param(put(1, "ids", np.array([1])), "unknown kind among the subscribers", id="fewer ids"),
         pytest.param(put(1, "queries_kinds", 0, 9), "unknown kind among the queries", id="a query of no kind"),
-        pytest.param(put(1, "queries_offsets", 1, 1 << 40), "lie outside", id="an offset beyond the bytes"),
-        pytest.param(put(1, "queries_offsets", 1, -1), "lie outside", id="an offset before the bytes"),
-        pytest.param(put(1, "subscribers_offsets", np.zeros(9, np.int64)), "not 2 pieces", id="too many offsets"),
+        pytest.param(put(1, "queries_offsets", 1, 1 << 40), "outside their bytes", id="an offset beyond the bytes"),
+        pytest.param(put(1, "queries_offsets", 1, -1), "outside their bytes", id="an offset before the bytes"),
+        pytest.param(put(1, "subscribers_offsets", np.zeros(9, np.int64)), "2 byte strings", id="too many offsets"),
         pytest.param(lambda _, arrays: arrays.pop("real"), "the array 'real' is missing", id="an array is missing"),
     ],
 )  # fmt: skip

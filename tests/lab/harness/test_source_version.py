@@ -23,9 +23,11 @@ def __getattr__(name): ...
     "pathcast/named.py": "",
     "pathcast/typed.py": "",
     "pathcast_lab/__init__.py": "",
-    "pathcast_lab/harness/__init__.py":
-    "from .publishing.markdown_report import render\nfrom .rival_timing import race",
-    "pathcast_lab/harness/publishing/__init__.py": "", "pathcast_lab/harness/publishing/markdown_report.py": "",
+    "pathcast_lab/harness/__init__.py": (
+        "from .publishing.markdown_report import render\nfrom .rival_timing import race"
+    ),
+    "pathcast_lab/harness/publishing/__init__.py": "",
+    "pathcast_lab/harness/publishing/markdown_report.py": "",
     "pathcast_lab/harness/rival_timing.py": "",
     "pathcast_lab/toy.py": """
 from typing import TYPE_CHECKING

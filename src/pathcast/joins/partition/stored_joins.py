@@ -136,8 +136,9 @@ def open_standing(folder: AnyPath, digest: str | None = None) -> StandingJoins:
     snapshot = open_snapshot(folder, KIND)
     if digest is not None and _digest(snapshot.facts, snapshot.arrays) != digest:
         raise SnapshotError(
-            f"{folder} does not hold the subscriptions that the stage was planned
-        with; delete the folder and start the stage again" )
+            f"{folder} does not hold the subscriptions that the stage was planned with; delete the folder and start "
+            "the stage again"
+        )
     with reading_snapshot(folder):
         try:
             return _restored(_Facts(snapshot.facts), snapshot.arrays)

@@ -47,8 +47,9 @@ class Envelope:
         """`MappingError` unless a stored mapping is the one that the document needs."""
         if held.fingerprint != self.fingerprint:
             raise MappingError(
-                f"the document needs another version of the
-            mapping of schema '{self.name}'; this is version {self.version}" )
+                f"the document needs another version of the mapping of schema '{self.name}'; "
+                f"this is version {self.version}"
+            )
 
 
 def pack(document: bytes, mapping: Mapping, *, with_mapping: bool) -> bytes:

@@ -83,8 +83,9 @@ def stream_files(
         plain = place.removeprefix("file:").removeprefix("//") if place.startswith("file:") else place
         if is_address(plain):
             raise PipelineError(
-                f"{name} must be a local or mounted path, got {place!r}; to read
-            from a URL, use Spark's own file source" )
+                f"{name} must be a local or mounted path, got {place!r}; "
+                "to read from a URL, use Spark's own file source"
+            )
         places[name] = os.path.abspath(plain)  # noqa: PTH100 - patterns keep their backslashes
     given = {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in options.items()}
     given |= {**places, "settle": settle, "content": str(content).lower()}
