@@ -15,7 +15,7 @@ ALLOWED = {
     ("subscription_report", "told_by", "collect"): "one row of counts, of an index or an overlay that a task published",
     ("write_shards", "write_shards", "collect"): "one row of counts, of an index that tasks published in shards",
     (
-        "invalid_subscriptions",
+        "rejection_reasons",
         "reasons_of",
         "collect",
     ): "at most 100 reasons, with an example each",

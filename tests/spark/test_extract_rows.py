@@ -52,7 +52,7 @@ def test_what_cannot_be_a_row_is_an_error_with_its_document():
     rows = [row for row in changes_of(arrow()) if row["error"]]
     assert [(row["number"], row["xml"]) for row in rows] == [(1, FEEDS[0][1]), (3, b"<f>"), (4, None)]
     assert rows[0]["error"] == {
-        "reason": "column 'symbol': there is no value, and it is required",
+        "reason": "column 'symbol' is required but has no value",
         "line": 1,
         "column": 54,
     }
@@ -74,7 +74,7 @@ def test_rows_are_cut_out_of_structures_in_the_global_schema():
     structured = list(mediating(ShippedObject.of(mediator), "xml", "publisher")(iter([batch])))
     rows = changes_of(structured, structure="structure")
     assert [row["row"] and json.loads(row["row"]) for row in rows] == [{"symbol": "A", "per": 3.0}, None]
-    assert "no schema 'none'" in rows[1]["error"]["reason"]
+    assert "schema 'none' is not registered" in rows[1]["error"]["reason"]
     assert rows[1]["xml"] == b"<f/>"
 
 

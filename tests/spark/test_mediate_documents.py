@@ -102,7 +102,7 @@ def test_rows_say_what_the_matcher_in_one_process_says(mediator, subscriptions, 
     assert found[: len(known)] == expected
     assert expected[0] == [1, 3, 4]
     assert "version 7" in found[5]
-    assert "no schema 'nobody'" in found[4]
+    assert "schema 'nobody' is not registered" in found[4]
     assert [bool(row["error"]) for row in rows] == [False] * 4 + [True] * 6
     assert [row["xml"] for row in rows] == [xml for _, _, xml in PEOPLE]
     assert all(row["matches"] is None for row in rows if row["error"])

@@ -163,14 +163,19 @@ def test_an_unknown_key_is_named_with_its_line_and_what_is_near(tmp_path):
     ("change", "line", "key", "reason"),
     [
         (("[source]", "[sorce]"), 2, "sorce", "did you mean source"),
-        (('index = "index"', 'index = "index"\nmode = "append"'), 8, "subscriptions.mode", "deliveries.mode and"),
+        (
+            ('index = "index"', 'index = "index"\nmode = "append"'),
+            8,
+            "subscriptions.mode",
+            "did you mean deliveries.mode or dead_letters.mode",
+        ),
         (('format = "parquet"', "format = 3"), 3, "source.format", "must be text, got 3"),
         (('path = "documents"', "path = [1]"), 4, "source.path", "must be a path or list of paths, got [1]"),
         (
             ('path = "deliveries"', 'per = "reader"'),
             10,
             "deliveries.per",
-            '"subscriber" or "document" or "message", not "reader"',
+            '"subscriber" or "document" or "message", got "reader"',
         ),
         (('path = "deliveries"', 'mode = "apend"'), 10, "deliveries.mode", 'did you mean "append"?'),
         (('path = "deliveries"', "columns = []"), 10, "deliveries.columns", "must be a list of names"),
@@ -190,9 +195,14 @@ def test_an_unknown_key_is_named_with_its_line_and_what_is_near(tmp_path):
             "source.document_path",
             "conflicts with",
         ),
-        (("[deliveries]", "[limits]\ndepth = 0\n[deliveries]"), 10, "limits.depth", "whole number from 1 up, not 0"),
+        (("[deliveries]", "[limits]\ndepth = 0\n[deliveries]"), 10, "limits.depth", "whole number from 1 up, got 0"),
         (("[deliveries]", "[stream]\n[deliveries]"), 9, "stream.checkpoint", "is missing"),
-        (("[deliveries]", "[spark]\na = [1]\n[deliveries]"), 9, "spark", "'a' is a list"),
+        (
+            ("[deliveries]", "[spark]\na = [1]\n[deliveries]"),
+            9,
+            "spark",
+            "option 'a' must be text, a number, true or false, got a list",
+        ),
     ],
 )
 def test_a_wrong_value_is_named_with_its_line(tmp_path, change, line, key, reason):
@@ -219,7 +229,7 @@ def test_what_a_stream_needs_is_said(tmp_path, stream, key, reason):
     ("source", "key", "reason"),
     [
         ('settle = "2s"', "source.settle", 'must be an interval such as "2 seconds", got "2s"'),
-        ('schema = "content binary"', "source.schema", 'format = "files" has columns of its own in a stream'),
+        ('schema = "content binary"', "source.schema", 'format = "files" has fixed columns in a stream'),
         ("options = { maxFileAge = 1 }", "source.options", "option maxFileAge is not supported"),
         ("options = { latestfrist = true }", "source.options", "did you mean latestFirst?"),
         (
@@ -311,7 +321,7 @@ def test_a_choice_names_what_may_be_chosen():
             if each.kind.wanted == "one of the named":
                 with pytest.raises(RefusedValueError) as refused:
                     each.kind.read("", Path())
-                choices = str(refused.value).removeprefix("must be ").partition(", not")[0].split(" or ")
+                choices = str(refused.value).removeprefix("must be ").partition(", got")[0].split(" or ")
                 assert not [one for one in choices if f"`{one.strip(chr(34))}`" not in each.meaning], f"{name}.{key}"
 
 
