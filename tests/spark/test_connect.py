@@ -124,7 +124,7 @@ def test_tables_and_streams_are_matched_through_connect_on_a_machine_without_jav
     assert said["artifact"] == said["stream"] == [[1, [1, 2]], [2, [1]], [3, None]]
     assert said["pins"] == {"0": 1}
     assert said["split"] == said["delivered"]
-    assert said["refused"]
+    assert said["rejected"]
     assert said["joins"] == [[1, 2], {"0": 1}]
     assert said["reports"] == [[0, 3, 1]]
     assert said["files"] == [["a.xml", []], ["b.xml", []], ["c [x].xml", []]]

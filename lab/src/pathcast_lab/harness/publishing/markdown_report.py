@@ -23,9 +23,13 @@ OWN_SOURCES = ("target", "ours")
 INDEX = """\
 # Results
 
-`pathcast experiment report` writes these pages from the records in `records/`; do not edit them. A claim is held only
-if it holds at every point that was measured; it is not measurable where the rows cannot decide. The rows behind the
-pages are not in the repository: `pathcast experiment run NAME` measures them again, into `results/`.
+Each page sets claims, those of a paper or our own targets, beside our measurements. A claim is held only if it holds at
+every measured point; it is not measurable where the rows cannot decide. Every experiment checks the answers of all
+rivals before it measures, and rivals run in alternation in one process.
+"""
+REPEATING = """
+`pathcast experiment run NAME` repeats an experiment and writes its rows to `results/`. `pathcast experiment report`
+generates these pages from the records in `records/`; do not edit them.
 """
 
 
@@ -37,7 +41,7 @@ def render(published: Iterable[Published]) -> dict[str, str]:
         by_page[page_of(figure.shown.experiment)].append(figure)
     pages = {page: found for page, found in by_page.items() if found}
     files = {f"{page.name}.md": _page(page, found) for page, found in pages.items()}
-    return {"index.md": INDEX + "\n" + _summary(pages), **files}
+    return {"index.md": INDEX + "\n" + _summary(pages) + REPEATING, **files}
 
 
 class _Figure:
