@@ -103,7 +103,10 @@ def test_spark_submit_runs_it_with_its_exit_status(folder, request):
 
     answer = submitted("stream.toml")
     assert answer.returncode == 0, answer.stderr[-5000:]
-    assert answer.stdout.startswith("batch 0: 2 documents, 1 matches, 1 dead letters")
+    # spark-submit writes what the script sends to standard error to standard output.
+    starting, batch = answer.stdout.splitlines()
+    assert starting == "starting Spark …"
+    assert batch.startswith("batch 0: 2 documents, 1 matches, 1 dead letters")
     assert delivered(folder) == [(1, "ada")]
     (folder / "stream.toml").write_text(STREAM.replace("schema", "shema"))
     assert submitted("stream.toml").returncode == 2
