@@ -51,7 +51,7 @@ def reference(xpaths: list[str], batch: DocumentBatch) -> list[list[int]]:
 
 
 def rows(offsets: np.ndarray, entries: np.ndarray) -> list[list[int]]:
-    return [entries[offsets[i] : offsets[i + 1]].tolist() for i in range(len(offsets) - 1)]
+    return [sorted(entries[offsets[i] : offsets[i + 1]].tolist()) for i in range(len(offsets) - 1)]
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ import pytest
 
 import pathcast
 from pathcast.documents import read_batch
-from pathcast.matching import engines
+from pathcast.matching import Tuning, engines
 from tests import oracle
 from tests.corpus import Namespaces
 from tests.generators import NAMESPACES, Document, Path, expression, random_document, random_pattern, shrunk, varied
@@ -59,7 +59,7 @@ def drawn(seed: int) -> Round:
 
 def compiled(engine: str, expressions: tuple[str, ...], namespaces: Namespaces) -> pathcast.Matcher:
     """A matcher in which the id of an expression is its index + 1."""
-    subscriptions = pathcast.Subscriptions(namespaces=namespaces)
+    subscriptions = pathcast.Subscriptions(namespaces=namespaces, tuning=Tuning(fewest_marked=0))
     subscriptions.add_many(expressions)
     return subscriptions.compile(engine=engine, entities="expand")
 
@@ -69,6 +69,7 @@ def found(engine: str, expressions: tuple[str, ...], documents: list[bytes], nam
     matcher = compiled(engine, expressions, namespaces)
     offsets, ids = matcher.match_batch(read_batch(documents, entities="expand"))
     batch = [{int(number) - 1 for number in ids[begin:end]} for begin, end in itertools.pairwise(offsets)]
+    assert sum(map(len, batch)) == len(ids), "an id is reported once per document"
     if engine != engines()[0]:
         return [batch]
     again = [{number - 1 for number in matches} for matches in matcher.match_many(documents)]

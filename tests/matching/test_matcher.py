@@ -84,7 +84,7 @@ def test_answers_come_before_the_input_ends(matcher: pathcast.Matcher) -> None:
 
 def test_a_batch_gives_offsets_and_ids(matcher: pathcast.Matcher) -> None:
     offsets, ids = matcher.match_batch(read_batch([b"<x/>", XML, b"<", b"<video/>"], errors="return"))
-    assert offsets.tolist() == [0, 0, 4, 4, 5] and ids.tolist() == [1, 2, 4, 5, 3]
+    assert offsets.tolist() == [0, 0, 4, 4, 5] and [*sorted(ids[:4].tolist()), *ids[4:]] == [1, 2, 4, 5, 3]
     offsets, ids = matcher.match_batch(read_batch([]))
     assert offsets.tolist() == [0] and ids.tolist() == []
 

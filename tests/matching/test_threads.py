@@ -49,6 +49,8 @@ def truth() -> list[set[int]]:
 
 RESTLESS = Tuning(
     state_bytes=300_000,
+    fewest_marked=0,
+    grouped_at_once=200,
     fewest_pending_bits=60,
     most_pending_bits=60,
     pending_trees=4,

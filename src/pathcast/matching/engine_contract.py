@@ -3,8 +3,9 @@
 An engine sees distinct patterns (`PatternTable` entries), never subscriptions: it returns which entries match which
 documents of a batch, and the matcher turns entries into ids, subscribers or links afterwards.
 
-- Answers are exact: for each document precisely the entries whose pattern it matches, ascending. An engine that cannot
-  handle a pattern or document by design delegates it to one that can, and counts this in `statistics()`.
+- Answers are exact: for each document precisely the entries whose pattern it matches, each once, in no particular
+  order. An engine that cannot handle a pattern or document by design delegates it to one that can, and counts this in
+  `statistics()`.
 - A document that could not be read matches nothing.
 - `refresh` is called whenever the table has grown; after it, answers cover the new entries.
 - Names of the batch are translated by `table.translation`; an engine never keeps a batch's own ids.
@@ -53,7 +54,7 @@ class Engine(Protocol):
         ...
 
     def match_batch(self, batch: DocumentBatch) -> tuple[Offsets, Entries]:
-        """The matching entries of document `i` are `entries[offsets[i] : offsets[i + 1]]`, ascending."""
+        """The matching entries of document `i` are `entries[offsets[i] : offsets[i + 1]]`, in no particular order."""
         ...
 
     def statistics(self) -> dict[str, int | float]:

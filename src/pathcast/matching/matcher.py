@@ -47,7 +47,8 @@ Group = list[Readable] | Document
 class MatchedData(NamedTuple):
     """The matches of documents given as data: those of document `i` are `values[offsets[i] : offsets[i + 1]]`.
 
-    `values` are ids, or with `by="subscriber"` places in `names`; both ascend. `errors` has the unreadable documents.
+    `values` are ids, in no particular order, or with `by="subscriber"` places in `names`, ascending. `errors` has the
+    unreadable documents.
     """
 
     offsets: Int64s
@@ -73,7 +74,7 @@ class View(NamedTuple):
         return self.engine.table
 
     def match_batch(self, batch: DocumentBatch) -> tuple[Int64s, Int32s]:
-        """The entries that document `i` matches are `entries[offsets[i] : offsets[i + 1]]`, ascending."""
+        """The entries that document `i` matches are `entries[offsets[i] : offsets[i + 1]]`, in no particular order."""
         with self.turn:
             offsets, entries = self.engine.match_batch(batch)
         if entries.max(initial=-1) < self.size:
@@ -195,7 +196,7 @@ class Matcher:
         ]
 
     def match_batch(self, batch: DocumentBatch) -> tuple[Int64s, Int32s]:
-        """The ids that document `i` matches are `ids[offsets[i] : offsets[i + 1]]`, ascending."""
+        """The ids that document `i` matches are `ids[offsets[i] : offsets[i + 1]]`, in no particular order."""
         offsets, entries, expansion = self._match(batch)
         return expansion.ids_of_all(offsets, entries)
 

@@ -23,6 +23,11 @@ class Tuning:
     # The most words for the bits of pending paths, for all levels of a document, unless one document needs more.
     level_words: int = 1 << 22
 
+    # Entries are grouped after documents have marked twice as many entries as states accept, and these at least; more
+    # accepted entries than `grouped_at_once` are grouped in a background thread.
+    fewest_marked: int = 1 << 14
+    grouped_at_once: int = 1 << 19
+
     # Pending paths are promoted when they have more bits than `pending_bits_per_root` times the square root of the
     # number of paths in the base, within these bounds; with twice as many the base is rebuilt at once.
     fewest_pending_bits: int = 1 << 10

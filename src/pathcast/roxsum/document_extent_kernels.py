@@ -135,17 +135,15 @@ def turn_round(
 
 
 @kernel
-def keep_own(parents: Int32s, begin: Int64s, entries: Int32s, own: Writable[Bools]) -> None:
-    """Of the entries of each path (ascending), mark those that its parent's list lacks; parents come first."""
+def keep_own(parents: Int32s, begin: Int64s, entries: Int32s, stamps: Writable[Int32s], own: Writable[Bools]) -> None:
+    """Of the entries of each path, mark those that its parent's list lacks; `stamps` has a 0 for each entry."""
     for path in range(len(parents)):
         above = parents[path]
-        at, stop = np.int64(0), np.int64(0)
         if above >= 0:
-            at, stop = begin[above], begin[above + 1]
+            for k in range(begin[above], begin[above + 1]):
+                stamps[entries[k]] = path + 1
         for k in range(begin[path], begin[path + 1]):
-            while at < stop and entries[at] < entries[k]:
-                at += 1
-            own[k] = not (at < stop and entries[at] == entries[k])
+            own[k] = stamps[entries[k]] != path + 1
 
 
 @kernel

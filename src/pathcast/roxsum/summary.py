@@ -162,10 +162,10 @@ class RoXSum(SummarizedDocuments):
         """
         offsets, ids = self.match_all(matcher)
         edges = zip(self._ids.tolist(), offsets.tolist(), offsets[1:].tolist(), strict=False)
-        return {id: ids[first:last] for id, first, last in edges if last > first}
+        return {id: np.sort(ids[first:last]) for id, first, last in edges if last > first}
 
     def match_all(self, matcher: Matcher) -> tuple[Int64s, Int32s]:
-        """As `match`, as arrays: what the `k`-th of the ids matches is `found[offsets[k] : offsets[k + 1]]`."""
+        """As `match`, as arrays: the `k`-th of the ids matches `found[offsets[k] : offsets[k + 1]]`, in any order."""
         filtering = Filtering(self, matcher)
         found = filtering.ids()
         _raise_first(filtering.errors)

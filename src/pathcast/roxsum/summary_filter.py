@@ -106,7 +106,7 @@ class Filtering:
     # The two queries.
 
     def ids(self) -> tuple[Int64s, Int32s]:
-        """The subscriptions of each document, in the order of the batch's ids: offsets and ids, ascending."""
+        """The subscriptions of each document, in the order of the batch's ids: offsets and ids."""
         batch = self.batch
         if not len(batch):
             return np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.int32)
@@ -162,7 +162,7 @@ class Filtering:
         place[nodes] = np.arange(len(nodes), dtype=np.int32)
         parents = place[batch.paths.parents[nodes]]
         own = np.empty(len(entries), dtype=np.bool_)
-        keep_own(parents, begin, entries, own)
+        keep_own(parents, begin, entries, np.zeros(self.view.size, dtype=np.int32), own)
         kept = offsets_of(own)[begin].astype(np.int64)
         entries = entries[own]
         contents = batch.contents

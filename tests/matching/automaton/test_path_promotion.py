@@ -20,7 +20,7 @@ TREES = generate_subscriptions(news_schema(), 12, SubscriptionOptions(max_depth=
 
 
 # With this tuning, a few dozen pending paths count as many.
-SOON = Tuning(most_pending_bits=256)
+SOON = Tuning(most_pending_bits=256, fewest_marked=0)
 
 
 def followed(first: int, paths: int, tuning: Tuning = SOON) -> tuple[Subscriptions, Matcher]:

@@ -29,8 +29,10 @@ from .paths.automaton_states import NO_STATES, States
 from .paths.automaton_states_kernels import NONE, Automaton
 from .paths.automaton_walk_kernels import (
     C_DELTA_GATES,
+    C_DELTA_MARKED,
     C_ENTRIES,
     C_GATES,
+    C_MARKED,
     C_WHY,
     DEEPER,
     FULL,
@@ -176,9 +178,9 @@ class AutomatonEngine:
         scratch.fit_entries(made.entries)
         done = 0
         while done < count:
-            scratch.fit_base(automaton.known, base.gates, longest)
+            scratch.fit_base(automaton, base.gates, longest)
             if delta is not None:
-                scratch.fit_delta(beside.known, delta.gates, longest)
+                scratch.fit_delta(beside, delta.gates, longest)
             scratch.fit_levels(0, pending.words, tuning.level_words)
             done = walk(batch.elements, symbols, automaton, beside, pending, limits, scratch.buffers, found, done, kept)
             why = scratch.buffers.counts[C_WHY]
@@ -203,7 +205,11 @@ class AutomatonEngine:
                     done += 1
                     learnt = states.automaton
                 automaton = learnt
-        entries = scratch.buffers.entries[: scratch.buffers.counts[C_ENTRIES]].copy()
+        counts = scratch.buffers.counts
+        self._updates.marked(states, int(counts[C_MARKED]))
+        if delta is not None:
+            self._updates.marked(delta.states, int(counts[C_DELTA_MARKED]))
+        entries = scratch.buffers.entries[: counts[C_ENTRIES]].copy()
         return found[O_ENTRIES], entries, self._opened(made, states, found) if base.trees is not None else ()
 
     def _opened(self, made: Generation, states: States, found: Int64s) -> tuple[OpenGates, ...]:

@@ -125,7 +125,7 @@ class SubscriberRows:
     ) -> int:
         """Write the ranks of documents from `first` on; return the first that did not fit, or their number."""
         ranked, rows = self._ranked, self._expansion.rows
-        if self._expansion.are_laid_out(offsets, entries):
+        if self._expansion.are_laid_out(entries):
             return int(distinct_rows(offsets, entries, ranked.begin, ranked.ranks, marks, out_offsets, out, first))
         known = EntryRanks(ranked.begin, ranked.ranks, ranked.order.rank)
         published = self._expansion.stamp, self._expansion.added

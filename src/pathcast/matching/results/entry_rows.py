@@ -48,7 +48,6 @@ class Rows:
         self.tuning = tuning
         self.table: PatternTable | None = None  # the table of their entries
         self.entry_count = len(begin) - 1
-        self.ascending = bool(np.all(ids[1:] > ids[:-1]))  # across entries: then no sorting is needed
         self.single = len(ids) == self.entry_count and bool(np.all(begin == np.arange(len(begin))))
         self.largest = int(ids.max(initial=0))  # of all ids, and of those added since
         self.first = version  # the version of stamp 0

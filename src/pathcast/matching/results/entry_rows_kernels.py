@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pathcast.kernels import Int32s, Int64s, UInt8s, UInt64s, Writable, kernel, part, rare
+from pathcast.kernels import Int32s, Int64s, UInt8s, UInt64s, Writable, kernel, part
 from pathcast.kernels.hash_table_kernels import next_slot, slot_mask
 
 from ..arrays.bitset_kernels import mark, read_marks
@@ -99,48 +99,11 @@ def lives(died, row, stamp):
     return np.uint32(died[row] - 1) >= np.uint32(stamp)
 
 
-@rare
-def sort_few(values, count):
-    """Sort the first `count` values in place, by a heap."""
-    end = count
-    top = count // 2
-    while end > 1:
-        if top > 0:
-            top -= 1
-        else:
-            end -= 1
-            values[0], values[end] = values[end], values[0]
-        hole = top
-        while 2 * hole + 1 < end:
-            larger = 2 * hole + 1
-            if larger + 1 < end and values[larger + 1] > values[larger]:
-                larger += 1
-            if values[larger] <= values[hole]:
-                break
-            values[larger], values[hole] = values[hole], values[larger]
-            hole = larger
-
-
 @part
 def is_touched(touched, entry):
     """Whether an entry's rows have changed, or the entry is newer than all that were laid out."""
     word = entry >> 3
     return word < len(touched) and touched[word] >> (entry & 7) & 1 != 0
-
-
-@rare
-def merge_sorted(out, start, end, added, more):
-    """Merge the first `more` values of `added` into the ascending values from `start` to `end`, which move up."""
-    sort_few(added, more)
-    left, right, place = end - 1, more - 1, end + more - 1
-    while right >= 0:
-        if left >= start and out[left] > added[right]:
-            out[place] = out[left]
-            left -= 1
-        else:
-            out[place] = added[right]
-            right -= 1
-        place -= 1
 
 
 @kernel(late=True)
@@ -153,31 +116,26 @@ def visible_rows(
     cell: int,
     out_offsets: Writable[Int64s],
     out: Writable[Int32s],
-    room: Writable[Int32s],
     first: int,
 ) -> int:
     """The values of the rows of each document's entries that are visible at a stamp, from document `first` on.
 
-    `published` is the stamp, and the number of rows added by then; `cell` selects the value of an added row. With
-    `room` for all added rows, these are sorted and merged into the laid-out ones, which must ascend; without, values
-    come in any order. Returns the first document whose values do not fit into `out`, or the number of documents.
-    Entries that are newer than the rows have no rows.
+    `published` is the stamp, and the number of rows added by then; `cell` selects the value of an added row. Returns
+    the first document whose values do not fit into `out`, or the number of documents. Entries that are newer than the
+    rows have no rows.
     """
     begin, values, single = rows
     added, died = changes.added, changes.died
     stamp, count = published
     laid_out = len(begin) - 1
-    merging = len(room) > 0
     written = out_offsets[first]
     for document in range(first, len(offsets) - 1):
-        start = written
-        more = 0
         for index in range(offsets[document], offsets[document + 1]):
             entry = np.int64(np.uint32(entries[index]))
             row, end = np.int64(0), np.int64(0)
             if entry < laid_out:
                 row, end = (entry, entry + 1) if single else (begin[entry], begin[entry + 1])
-            if written + more + end - row > len(out):
+            if written + end - row > len(out):
                 return document
             if not is_touched(changes.touched, entry):
                 while row < end:
@@ -194,18 +152,11 @@ def visible_rows(
             while 0 < link <= count:
                 at = np.int64(link - 1) * CELLS
                 if lives(died, len(values) + link - 1, stamp):
-                    if written + more == len(out):
+                    if written == len(out):
                         return document
-                    if merging:
-                        room[more] = added[at + cell]
-                        more += 1
-                    else:
-                        out[written] = added[at + cell]
-                        written += 1
+                    out[written] = added[at + cell]
+                    written += 1
                 link = added[at + NEXT]
-        if more > 0:
-            merge_sorted(out, start, written, room, more)
-            written += more
         out_offsets[document + 1] = written
     return len(offsets) - 1
 

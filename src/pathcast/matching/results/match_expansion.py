@@ -6,8 +6,8 @@ their ids are written only if the caller asks for ids.
 An expansion is a view of the rows at one version, and keeps its meaning whatever is added and removed later. Entries
 added to the table after that version expand to nothing.
 
-Cost: none to create; expanding writes the result and sorts it, some 5 ns per id, unless the rows of consecutive entries
-ascend already. If rows have changed since they were laid out, each entry costs one more memory access.
+Cost: none to create; expanding copies the rows of each entry, and the ids of one document are then sorted, some 3 ns
+per id. If rows have changed since they were laid out, each entry costs one more memory access.
 """
 
 import threading
@@ -20,10 +20,8 @@ from .entry_rows import Rows
 from .entry_rows_kernels import ID, OWNER, count_visible_rows, visible_rows
 from .match_expansion_kernels import measure_rows, order_ids, pick, write_rows
 
-_NONE = np.empty(0, dtype=np.int32)
-
 # Ids are sorted by marking them, unless a document has fewer than `Tuning.marked_ids`, or there are more than 64
-# numbers to mark per existing id (and some): then by sorting.
+# numbers to mark per existing id (and some).
 _SPARSE = 1 << 12
 
 
@@ -65,8 +63,8 @@ class Expansion:
         return self.ids_of(np.arange(max(self.rows.entry_count, len(self.rows.head)), dtype=np.int32))
 
     def count(self, entries: Int32s) -> int:
-        """The number of subscriptions of these entries, which ascend."""
-        laid_out = self._is_laid_out(entries)
+        """The number of subscriptions of these entries."""
+        laid_out = self.are_laid_out(entries)
         if laid_out and self.rows.single:
             return len(entries)
         if laid_out:
@@ -78,34 +76,21 @@ class Expansion:
     def ids_of(self, entries: Int32s) -> Int32s:
         """Their ids, ascending, read-only."""
         ids = self._values_of(entries, ID)
-        if not self.rows.ascending:
-            if len(ids) < self.rows.tuning.marked_ids:
-                ids.sort()
-            else:
-                ids = self._ordered(np.array([0, len(ids)], dtype=np.int64), ids)
+        largest = self.rows.largest
+        if len(ids) < self.rows.tuning.marked_ids or largest >> 6 > _SPARSE + len(self.rows.ids) + self.added:
+            ids.sort()
+        else:
+            out = np.empty(len(ids) + 8, dtype=np.int32)
+            order_ids(ids, *_MARKS.up_to(largest), out)
+            ids = out[: len(ids)]
         ids.flags.writeable = False
         return ids
 
     def ids_of_all(self, offsets: Int64s, entries: Int32s) -> tuple[Int64s, Int32s]:
-        """The ids of many documents: those of document `i` are `ids[offsets[i] : offsets[i + 1]]`, ascending."""
-        rows = self.rows
-        if self.are_laid_out(offsets, entries):
-            out_offsets, ids = self._laid_out(offsets, entries, rows.ids)
-        else:
-            out_offsets, ids = self._visible(offsets, entries, ID)
-        return out_offsets, ids if rows.ascending else self._ordered(out_offsets, ids)
-
-    def _ordered(self, offsets: Int64s, ids: Int32s) -> Int32s:
-        """The ids of documents, ascending in each."""
-        largest = self.rows.largest
-        few = len(ids) < self.rows.tuning.marked_ids * (len(offsets) - 1)
-        if few or largest >> 6 > _SPARSE + len(self.rows.ids) + self.added:
-            for begin, end in zip(offsets.tolist(), offsets[1:].tolist(), strict=False):
-                ids[begin:end].sort()
-            return ids
-        out = np.empty(len(ids) + 8, dtype=np.int32)
-        order_ids(offsets, ids, *_MARKS.up_to(largest), out)
-        return out[: len(ids)]
+        """The ids of many documents, in no particular order: document `i` has `ids[offsets[i] : offsets[i + 1]]`."""
+        if self.are_laid_out(entries):
+            return self._laid_out(offsets, entries, self.rows.ids)
+        return self._visible(offsets, entries, ID)
 
     def subscribers_of(self, entries: Int32s) -> list[str]:
         """The names of their subscribers, each once, sorted."""
@@ -113,22 +98,15 @@ class Expansion:
         owners = np.unique(found)
         return sorted(self.rows.names[owner] for owner in owners[owners >= 0].tolist())
 
-    def _is_laid_out(self, entries: Int32s) -> bool:
-        """Whether a document with these entries sees rows as laid out: none changed, no entry is newer."""
-        return not self.stamp and (not len(entries) or entries.item(-1) < self.rows.entry_count)
-
-    def are_laid_out(self, offsets: Int64s, entries: Int32s) -> bool:
-        """Whether all documents see rows as laid out."""
-        if self.stamp or not len(entries):
-            return not self.stamp
-        # Entries ascend in a document, so checking its last one suffices; without entries, that of another is checked.
-        return bool(entries[offsets[1:] - 1].max() < self.rows.entry_count)
+    def are_laid_out(self, entries: Int32s) -> bool:
+        """Whether documents with these entries see rows as laid out: none changed, no entry is newer."""
+        return not self.stamp and int(entries.max(initial=-1)) < self.rows.entry_count
 
     def _values_of(self, entries: Int32s, cell: int) -> Int32s:
         """The ids or owners of the entries of one document."""
         rows = self.rows
         values = rows.ids if cell == ID else rows.owners
-        laid_out = self._is_laid_out(entries)
+        laid_out = self.are_laid_out(entries)
         if laid_out and rows.single:
             out = np.empty(len(entries), dtype=np.int32)
             pick(entries, values, out)
@@ -147,16 +125,15 @@ class Expansion:
         return out_offsets, out
 
     def _visible(self, offsets: Int64s, entries: Int32s, cell: int) -> tuple[Int64s, Int32s]:
-        """The visible rows' ids or owners; ids ascend if the laid-out ones do."""
+        """The visible rows' ids or owners."""
         rows = self.rows
         laid_out, changes = rows.laid_ids if cell == ID else rows.laid_owners, rows.changes
-        room = np.empty(self.added, dtype=np.int32) if cell == ID and rows.ascending else _NONE
         out_offsets = np.zeros(len(offsets), dtype=np.int64)
         out = np.empty(64 + len(entries) * (1 + len(laid_out.values) // max(1, rows.entry_count)), dtype=np.int32)
         done = 0
         while True:
             published = self.stamp, self.added
-            done = visible_rows(offsets, entries, laid_out, changes, published, cell, out_offsets, out, room, done)
+            done = visible_rows(offsets, entries, laid_out, changes, published, cell, out_offsets, out, done)
             if done == len(offsets) - 1:
                 return out_offsets, out[: out_offsets[-1]]
             larger = np.empty(2 * len(out), dtype=np.int32)

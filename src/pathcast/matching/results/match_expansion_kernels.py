@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pathcast.kernels import Bools, Int32s, Int64s, UInt64s, Writable, kernel, part
+from pathcast.kernels import Bools, Int32s, Int64s, Writable, kernel, part
 
 from ..arrays.bitset_kernels import mark, mark_with_summary, read_few_marks, read_marks
 
@@ -76,10 +76,12 @@ def merge_entries(offsets, entries, more_offsets, more, holding, marks, summary,
 
 
 @part
-def mark_entries(found, document, marks, summary):
-    """Mark the entries of a document."""
+def copy_entries(found, document, out, written):
+    """Append the entries of a document; return how many are written now."""
     for index in range(found.offsets[document], found.offsets[document + 1]):
-        mark_with_summary(marks, summary, found.entries[index])
+        out[written] = found.entries[index]
+        written += 1
+    return written
 
 
 @kernel
@@ -89,24 +91,19 @@ def merge_joined(
     twigs: DocumentEntries,
     candidates: DocumentEntries,
     holding: Bools,
-    marks: Writable[UInt64s],
-    summary: Writable[UInt64s],
     out_offsets: Writable[Int64s],
     out: Writable[Int32s],
 ) -> None:
-    """Each document's entries of `paths`, `joined` and `twigs`, and those of `candidates` that hold, ascending.
-
-    `out` has room for all and 8 more.
-    """
+    """Each document's entries of `paths`, `joined` and `twigs`, and those of `candidates` that hold: all different."""
     written = np.int64(0)
     for document in range(len(paths.offsets) - 1):
-        mark_entries(paths, document, marks, summary)
-        mark_entries(joined, document, marks, summary)
-        mark_entries(twigs, document, marks, summary)
+        written = copy_entries(paths, document, out, written)
+        written = copy_entries(joined, document, out, written)
+        written = copy_entries(twigs, document, out, written)
         for index in range(candidates.offsets[document], candidates.offsets[document + 1]):
             if holding[index]:
-                mark_with_summary(marks, summary, candidates.entries[index])
-        written = read_few_marks(marks, summary, out, written)
+                out[written] = candidates.entries[index]
+                written += 1
         out_offsets[document + 1] = written
 
 
@@ -117,10 +114,9 @@ def pick(places, values, out):
         out[index] = values[np.uint32(places[index])]
 
 
-@kernel("void(ro_i8[::1], ro_i4[::1], u8[::1], u8[::1], i4[::1])", late=True)
-def order_ids(offsets, ids, marks, summary, out):
-    """Each document's ids, which are distinct, ascending; marks are all zero, `out` has room for all and 8 more."""
-    for document in range(len(offsets) - 1):
-        for index in range(offsets[document], offsets[document + 1]):
-            mark_with_summary(marks, summary, ids[index])
-        read_few_marks(marks, summary, out, offsets[document])
+@kernel("void(ro_i4[::1], u8[::1], u8[::1], i4[::1])", late=True)
+def order_ids(ids, marks, summary, out):
+    """The ids, which are distinct, ascending; marks are all zero, `out` has room for all and 8 more."""
+    for index in range(len(ids)):
+        mark_with_summary(marks, summary, ids[index])
+    read_few_marks(marks, summary, out, 0)

@@ -76,7 +76,7 @@ class StructureMatcher:
         return _takes(type(engine))
 
     def match(self, structure: bytes, document: bytes) -> Entries | Refused:
-        """The entries that a document matches, ascending; or the reason why it must be parsed."""
+        """The entries that a document matches, in no particular order; or the reason why it must be parsed."""
         message = self.decoder.taken_in(structure, document)
         return message if isinstance(message, Refused) else self.match_taken(structure, document, message)
 

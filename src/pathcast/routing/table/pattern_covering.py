@@ -116,10 +116,10 @@ class _Groups:
             weights = np.repeat(self._counts[begin : begin + len(batch)], np.diff(offsets))
             self.reach += np.bincount(groups, weights=weights, minlength=len(documents)).astype(np.int64)
             for low, high in pairwise(offsets.tolist()):
-                found = groups[low:high]
+                found = np.sort(groups[low:high])
                 if len(found) > MOST_KEPT:
                     found = found[np.argsort(-self._sizes[found], kind="stable")[:MOST_KEPT]]
-                self._kept.append(found.copy())
+                self._kept.append(found)
             begin += len(batch)
             together = int(np.clip(_MOST_PAIRS // max(1, len(ids) // len(batch)), 1, _TOGETHER_LATER))
 

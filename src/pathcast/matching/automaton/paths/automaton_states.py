@@ -34,6 +34,8 @@ from .automaton_states_kernels import (
     learn,
     mark_below,
 )
+from .entry_groups import NO_GROUPS, grouped
+from .entry_groups_kernels import Accepted
 
 # The pools, each with its number type and the size that counts how far it is filled (and how many places more are in
 # use: a row ends where the next begins). None: tables and scratch.
@@ -62,7 +64,7 @@ _SAVED = [name for name in _POOLS if name not in ("state_slots", "deep_slots", "
 
 
 _NO_INT64S, _NO_INT32S = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int32)
-NO_STATES = Automaton(_NO_INT64S, _NO_INT32S, _NO_INT32S, _NO_INT64S, _NO_INT32S, _NO_INT64S, 0)
+NO_STATES = Automaton(_NO_INT64S, _NO_INT32S, _NO_INT32S, _NO_INT64S, _NO_INT32S, _NO_INT64S, 0, NO_GROUPS)
 
 
 class States:
@@ -95,6 +97,8 @@ class States:
         self._make_document()
         self._restored = False
         self.full = False  # the last document did not fit
+        self.groups = NO_GROUPS
+        self.marked = 0  # entries marked one by one since the last grouping, by documents with later states
         self._publish()
 
     def emptied(self) -> "States":
@@ -132,10 +136,27 @@ class States:
             gates=pools["gates"],
             gates_begin=pools["gates_begin"],
             known=int(self._sizes[N_STATES]),
+            groups=self.groups,
         )
 
     def __len__(self) -> int:
         return int(self._sizes[N_STATES])
+
+    @property
+    def accepted(self) -> int:
+        """The number of entries that states accept, counted once per state."""
+        return int(self._sizes[N_ACCEPTED])
+
+    def group(self) -> None:
+        """Group the entries of the states known now; documents are matched meanwhile."""
+        automaton = self.automaton
+        self.marked = 0
+        accepted = Accepted(automaton.accepted, automaton.accepted_begin, self.first_entry, automaton.known)
+        groups = grouped(accepted, self.entry_limit)
+        with self.lock:
+            if groups.known > self.groups.known:
+                self.groups = groups
+                self._publish()
 
     @property
     def transitions(self) -> int:
@@ -145,7 +166,8 @@ class States:
     @property
     def bytes(self) -> int:
         """The memory of states and transitions."""
-        return sum(pool.nbytes for pool in self._pools.values())
+        groups = sum(array.nbytes for array in self.groups[:-1])
+        return groups + sum(pool.nbytes for pool in self._pools.values())
 
     def learn(
         self,

@@ -35,6 +35,7 @@ from pathcast.kernels.hash_table_kernels import (
 )
 
 from ...table.path_trie_kernels import edge_hash
+from .entry_groups_kernels import EntryGroups
 
 NONE = -1
 # Returned in place of a state that did not fit.
@@ -50,7 +51,10 @@ DEEP_STEPS, END = np.uint64(0x2AAAAAAAAAAAAAAA), np.uint64(1 << 62)
 
 
 class Automaton(NamedTuple):
-    """What a walk reads: the number of `known` states, their transitions, and the entries and gates of each."""
+    """What a walk reads: the number of `known` states, their transitions, and the entries and gates of each.
+
+    `groups` has the entries of the states that are grouped already.
+    """
 
     keys: Int64s
     targets: Int32s
@@ -59,6 +63,7 @@ class Automaton(NamedTuple):
     gates: Int32s
     gates_begin: Int64s
     known: int
+    groups: EntryGroups
 
 
 class PathTrie(NamedTuple):

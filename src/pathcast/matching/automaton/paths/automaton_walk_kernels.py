@@ -1,9 +1,10 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
-"""The walk: documents through the automaton, and the matching entries of each, ascending.
+"""The walk: documents through the automaton, and the matching entries of each, distinct, in no particular order.
 
-One look-up per element gives the state of its label path. The entries of a document's distinct states are marked in a
-bit set and read from it, which removes duplicates and sorts at once. If few entries are marked, a second bit set over
-the words of the first selects the words to read.
+One look-up per element gives the state of its label path. The entries of a document's distinct states are copied group
+by group (`entry_groups.py`). If a state is too new to have groups, the entries are marked in a bit set and read from
+it, which removes duplicates. If few entries are marked, a second bit set over the words of the first selects the words
+to read.
 
 Paths added after the base was built have states of their own, those of the delta, walked in parallel; paths added after
 the delta are pending.
@@ -22,11 +23,13 @@ from pathcast.kernels import Cube, Int32s, Int64s, Matrix, UInt64s, Writable, ke
 from ...arrays.bitset_kernels import mark, mark_with_summary, read_few_marks, read_marks
 from ..updates.pending_paths_kernels import PendingBits, mark_pending
 from .automaton_states_kernels import Automaton, next_state
+from .entry_groups_kernels import SHORT, write_groups
 
 # The result of a document: done, unknown state in the base or the delta, no room for entries, or none for its levels.
 DONE, MISS, MISS_DELTA, FULL, DEEPER = range(5)
-# `counts`: the stamp of the last document, entries written, gates of the base and of the delta, why the walk stopped.
-C_STAMP, C_ENTRIES, C_GATES, C_DELTA_GATES, C_WHY, C_COUNTS = range(6)
+# `counts`: the stamp of the last document, entries written, gates of the base and of the delta, why the walk stopped,
+# and the entries marked for lack of groups in the base and in the delta.
+C_STAMP, C_ENTRIES, C_GATES, C_DELTA_GATES, C_WHY, C_MARKED, C_DELTA_MARKED, C_COUNTS = range(8)
 # Rows of `offsets`.
 O_ENTRIES, O_GATES, O_DELTA_GATES, O_ROWS = range(4)
 
@@ -44,7 +47,7 @@ class VisitedStates(NamedTuple):
     """For one automaton: the state of each element, the last document with each state, and a document's states.
 
     `gates` receives the open gates of all documents, one after the other; `gate_stamps` has the last document that
-    opened each gate.
+    opened each gate, `group_stamps` the last document with each group.
     """
 
     states: Writable[Int32s]
@@ -52,6 +55,7 @@ class VisitedStates(NamedTuple):
     found: Writable[Int32s]
     gates: Writable[Int32s]
     gate_stamps: Writable[Int64s]
+    group_stamps: Writable[Int64s]
 
 
 class WalkScratch(NamedTuple):
@@ -103,15 +107,34 @@ def depth_of(elements, begin, end):
 
 
 @part
-def mark_accepted(automaton, state, scratch, few):
-    """Mark the entries of a state."""
-    begin, end = automaton.accepted_begin[state], automaton.accepted_begin[state + 1]
-    if few:
-        for a in range(begin, end):
-            mark_with_summary(scratch.marks, scratch.summary, automaton.accepted[a])
-    else:
-        for a in range(begin, end):
-            mark(scratch.marks, automaton.accepted[a])
+def mark_accepted(automaton, visited, found, scratch, few):
+    """Mark the entries of a document's states."""
+    for k in range(found):
+        state = visited.found[k]
+        begin, end = automaton.accepted_begin[state], automaton.accepted_begin[state + 1]
+        if few:
+            for a in range(begin, end):
+                mark_with_summary(scratch.marks, scratch.summary, automaton.accepted[a])
+        else:
+            for a in range(begin, end):
+                mark(scratch.marks, automaton.accepted[a])
+
+
+@part
+def copy_grouped(automaton, visited, found, stamp, out, written):
+    """Write the entries of a document's states, group by group; return how many entries are written now."""
+    for k in range(found):
+        written = write_groups(automaton.groups, visited.found[k], visited.group_stamps, stamp, out, written)
+    return written
+
+
+@part
+def are_grouped(automaton, visited, found):
+    """Whether all states of a document have groups."""
+    for k in range(found):
+        if visited.found[k] >= automaton.groups.known:
+            return False
+    return True
 
 
 @part
@@ -177,9 +200,8 @@ def walk(
                     break
         total, gate_total = total_of(base, scratch.base, n)
         delta_total, delta_gate_total = total_of(delta, scratch.delta, n_delta)
-        total += delta_total
         pending_total = len(pending.entries) if words else 0
-        no_room = written + total + pending_total + 8 > len(scratch.entries)
+        no_room = written + total + delta_total + pending_total + SHORT > len(scratch.entries)
         no_room |= delta_gated + delta_gate_total > len(scratch.delta.gates)
         if no_room or gated + gate_total + pending_total > len(scratch.base.gates):
             why = FULL
@@ -187,24 +209,36 @@ def walk(
         if words and depth_of(elements, begin, end) >= scratch.levels.shape[1]:
             why = DEEPER
             break
-        few = 8 * total < len(scratch.marks)
         for k in range(n_delta):
             state = scratch.delta.found[k]
-            mark_accepted(delta, state, scratch, few)
             delta_gated = list_gates(delta, state, limits.delta_gates, scratch.delta, stamp, delta_gated)
         for k in range(n):
             state = scratch.base.found[k]
-            mark_accepted(base, state, scratch, few)
             gated = list_gates(base, state, limits.gates, scratch.base, stamp, gated)
+        # Marked entries are read first: reading stores beyond the last entry, and so does copying.
+        by_group, delta_by_group = are_grouped(base, scratch.base, n), are_grouped(delta, scratch.delta, n_delta)
+        marked, delta_marked = 0 if by_group else total, 0 if delta_by_group else delta_total
+        few = 8 * (marked + delta_marked) < len(scratch.marks)
+        if not by_group:
+            mark_accepted(base, scratch.base, n, scratch, few)
+        if not delta_by_group:
+            mark_accepted(delta, scratch.delta, n_delta, scratch, few)
         if words and end > begin:
             gated = mark_pending(elements, symbols, begin, end, pending, limits, scratch, gated)
         if few:
-            written = read_few_marks(scratch.marks, scratch.summary, scratch.entries, written)
+            if words or marked + delta_marked:
+                written = read_few_marks(scratch.marks, scratch.summary, scratch.entries, written)
         else:
             written = read_marks(scratch.marks, scratch.entries, written)
             if words:
                 for k in range(len(scratch.summary)):
                     scratch.summary[k] = 0
+        if by_group:
+            written = copy_grouped(base, scratch.base, n, stamp, scratch.entries, written)
+        if delta_by_group:
+            written = copy_grouped(delta, scratch.delta, n_delta, stamp, scratch.entries, written)
+        counts[C_MARKED] += marked
+        counts[C_DELTA_MARKED] += delta_marked
         index += 1
         offsets[O_ENTRIES, index] = written
         offsets[O_GATES, index] = gated

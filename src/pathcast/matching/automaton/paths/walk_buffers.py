@@ -7,6 +7,7 @@ import numpy as np
 from pathcast.kernels import Int32s, Int64s, UInt64s
 
 from ..updates.pending_paths_kernels import PLANES
+from .automaton_states_kernels import Automaton
 from .automaton_walk_kernels import C_COUNTS, C_ENTRIES, C_GATES, VisitedStates, WalkScratch
 
 
@@ -14,7 +15,7 @@ class Scratch:
     """Buffers that fit the current generation and batch, reused from batch to batch."""
 
     def __init__(self) -> None:
-        nothing = VisitedStates(_int32s(0), _int64s(0), _int32s(0), _int32s(0), _int64s(0))
+        nothing = VisitedStates(_int32s(0), _int64s(0), _int32s(0), _int32s(0), _int64s(0), _int64s(0))
         self.buffers = WalkScratch(
             base=nothing._replace(gates=_int32s(1 << 10)),
             delta=nothing._replace(gates=_int32s(1 << 10)),
@@ -31,17 +32,19 @@ class Scratch:
             marks = _uint64s(entries + entries // 8 + 63 >> 6)
             self.buffers = self.buffers._replace(marks=marks, summary=_uint64s(len(marks) + 63 >> 6))
 
-    def fit_base(self, states: int, gates: int, longest: int) -> None:
+    def fit_base(self, automaton: Automaton, gates: int, longest: int) -> None:
         """Make room for the base's states and gates, and for documents of up to `longest` elements."""
         base = self.buffers.base
-        if len(base.stamps) <= states or len(base.states) < longest or len(base.gate_stamps) < gates:
-            self.buffers = self.buffers._replace(base=_fitted(base, states, gates, longest))
+        fitted = _fitted(base, automaton, gates, longest)
+        if fitted is not base:
+            self.buffers = self.buffers._replace(base=fitted)
 
-    def fit_delta(self, states: int, gates: int, longest: int) -> None:
+    def fit_delta(self, automaton: Automaton, gates: int, longest: int) -> None:
         """Make room for the delta's states and gates, and for documents of up to `longest` elements."""
         delta = self.buffers.delta
-        if len(delta.stamps) <= states or len(delta.states) < longest or len(delta.gate_stamps) < gates:
-            self.buffers = self.buffers._replace(delta=_fitted(delta, states, gates, longest))
+        fitted = _fitted(delta, automaton, gates, longest)
+        if fitted is not delta:
+            self.buffers = self.buffers._replace(delta=fitted)
 
     def fit_levels(self, depth: int, words: int, most: int) -> None:
         """Make room for pending paths of `words` words on documents of this depth, within `most` if that suffices."""
@@ -73,18 +76,22 @@ class Scratch:
         counts[C_GATES] += len(gates)
 
 
-def _fitted(visited: VisitedStates, count: int, gates: int, longest: int) -> VisitedStates:
-    """Room for `count` states, for gates, and for documents of up to `longest` elements.
+def _fitted(visited: VisitedStates, automaton: Automaton, gates: int, longest: int) -> VisitedStates:
+    """The same with room for an automaton's states, for gates, and for documents of up to `longest` elements.
 
-    Stamps only grow, so old stamps of other states count as none.
+    Stamps only grow, so old stamps of other states, gates and groups count as none.
     """
-    states, stamps, found, listed, gate_stamps = visited
-    if len(stamps) < count + 1:
-        stamps = _int64s(2 * count + 64)
-        found = _int32s(len(stamps))
-    if len(gate_stamps) < gates:
-        gate_stamps = _int64s(gates + gates // 8)
-    return VisitedStates(_int32s(2 * longest) if len(states) < longest else states, stamps, found, listed, gate_stamps)
+    known, groups = automaton.known, len(automaton.groups.begin)
+    if len(visited.stamps) <= known:
+        stamps = _int64s(2 * known + 64)
+        visited = visited._replace(stamps=stamps, found=_int32s(len(stamps)))
+    if len(visited.states) < longest:
+        visited = visited._replace(states=_int32s(2 * longest))
+    if len(visited.gate_stamps) < gates:
+        visited = visited._replace(gate_stamps=_int64s(gates + gates // 8))
+    if len(visited.group_stamps) < groups:
+        visited = visited._replace(group_stamps=_int64s(groups + groups // 8))
+    return visited
 
 
 def _int32s(*shape: int) -> Int32s:

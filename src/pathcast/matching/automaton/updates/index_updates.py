@@ -338,6 +338,18 @@ class IndexUpdates:
                 self.current = self.current._replace(base=base)
             return base.states if base.states.gate_of_node is states.gate_of_node else states.emptied()
 
+    def marked(self, states: States, entries: int) -> None:
+        """Count entries that documents marked for lack of groups; group again when that costs less."""
+        states.marked += entries
+        accepted = states.accepted
+        if states.marked <= max(self.table.tuning.fewest_marked, 2 * accepted):
+            return
+        if accepted <= self.table.tuning.grouped_at_once:
+            states.group()
+        else:
+            with self.lock:
+                self._in_background(states.group)
+
     def seen(self, documents: int) -> None:
         """Count documents; periodically, re-select the access predicates of trees."""
         trees, tuning = self._trees, self.table.tuning

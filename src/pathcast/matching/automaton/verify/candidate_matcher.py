@@ -90,21 +90,17 @@ class CandidateMatcher:
         )
         holding = self.verifier.verify(batch, candidate_offsets, candidates, self.programs, names)
         verified = int(np.count_nonzero(holding)) + len(joined.entries) + len(twigs.entries)
-        out = np.empty(len(entries) + verified + 8, dtype=np.int32)
+        out = np.empty(len(entries) + verified, dtype=np.int32)
         out_offsets = np.zeros(len(offsets), dtype=np.int64)
         more = self.programs.entries[candidates]
-        marks = np.zeros(count + 63 >> 6, dtype=np.uint64)
-        summary = np.zeros(len(marks) + 63 >> 6, dtype=np.uint64)
         merge_joined(
             DocumentEntries(offsets, entries),
             DocumentEntries(joined.offsets, joined.entries),
             DocumentEntries(twigs.offsets, twigs.entries),
             DocumentEntries(candidate_offsets, more),
             holding,
-            marks,
-            summary,
             out_offsets,
             out,
         )
         looked_at = len(candidates) + joined.looked_at + twigs.looked_at
-        return Matched(out_offsets, out[: out_offsets[-1]], looked_at, verified)
+        return Matched(out_offsets, out, looked_at, verified)
