@@ -216,6 +216,13 @@ class Model(RuleBasedStateMachine):
         self.version = 0
         self.listen()
 
+    @rule(random=st.randoms(use_true_random=False))
+    def documents_come_with_entries_in_another_order(self, random: random.Random) -> None:
+        rows, count = self.subscriptions.expansion().rows, len(self.subscriptions.table)
+        order = random.sample(range(count), random.randint(0, count))
+        rows.count_written(2 * len(rows.ids) + 1, np.array(order, dtype=np.int32))
+        assert rows.single or not order or len(rows.by_group.ids) == len(rows.ids)
+
     @rule()
     def keep_a_view(self) -> None:
         contents = {number: (self.entry(xpath), person) for number, (xpath, person) in self.model.items()}

@@ -87,6 +87,15 @@ class Learning(Protocol):
 
 
 @runtime_checkable
+class Grouping(Protocol):
+    """Reports entries that match together one after the other, in an order that changes seldom."""
+
+    def entry_order(self) -> Entries:
+        """Entries in this order, each at most once; the same array until the order changes."""
+        ...
+
+
+@runtime_checkable
 class Costed(Protocol):
     """Counts the cost of its patterns, so that users can find the expensive ones."""
 

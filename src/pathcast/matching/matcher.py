@@ -21,7 +21,7 @@ from pathcast.errors import PathcastError
 from pathcast.kernels import Int32s, Int64s, UInt8s
 from pathcast.store import offsets_of
 
-from .engine_contract import Concurrent, Engine, Learning, Limited, Mergeable
+from .engine_contract import Concurrent, Engine, Grouping, Learning, Limited, Mergeable
 from .engine_registry import engine_class
 from .parallel_map import in_threads
 from .results.batch_subscribers import SubscriberRows
@@ -197,8 +197,7 @@ class Matcher:
 
     def match_batch(self, batch: DocumentBatch) -> tuple[Int64s, Int32s]:
         """The ids that document `i` matches are `ids[offsets[i] : offsets[i + 1]]`, in no particular order."""
-        offsets, entries, expansion = self._match(batch)
-        return expansion.ids_of_all(offsets, entries)
+        return self._match_ids(batch)
 
     def match_data(
         self,
@@ -220,10 +219,9 @@ class Matcher:
 
     def match_arrays(self, batch: DocumentBatch, by: Literal["id", "subscriber"] = "id") -> MatchedData:
         """As `match_data`, for documents that were already read."""
-        offsets, entries, expansion = self._match(batch)
         if by == "id":
-            offsets, ids = expansion.ids_of_all(offsets, entries)
-            return MatchedData(offsets, ids, [], batch.errors)
+            return MatchedData(*self._match_ids(batch), [], batch.errors)
+        offsets, entries, expansion = self._match(batch)
         rows = self._subscriber_rows
         if rows is None or rows[0] is not expansion:
             self._subscriber_rows = rows = (expansion, SubscriberRows(expansion))
@@ -329,6 +327,13 @@ class Matcher:
     def _match(self, batch: DocumentBatch) -> tuple[Int64s, Int32s, Expansion]:
         engine, expansion = self._follow()
         return *self._matched(engine, batch), expansion
+
+    def _match_ids(self, batch: DocumentBatch) -> tuple[Int64s, Int32s]:
+        engine, expansion = self._follow()
+        offsets, ids = expansion.ids_of_all(*self._matched(engine, batch))
+        if isinstance(engine, Grouping):
+            expansion.rows.count_written(len(ids), engine.entry_order())
+        return offsets, ids
 
     def _matched(self, engine: Engine, batch: DocumentBatch) -> tuple[Int64s, Int32s]:
         with self._turn:

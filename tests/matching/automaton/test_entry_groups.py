@@ -96,6 +96,20 @@ def test_few_documents_are_not_worth_groups() -> None:
     assert not at_rest(matcher).base.states.groups.known
 
 
+def test_ids_are_copied_in_the_order_of_groups() -> None:
+    subscriptions, matcher = compiled([path for path in PATHS for _ in range(3)])
+    batch, reference = read_batch(DOCUMENTS), subscriptions.compile(engine="reference")
+    wanted = [sorted(found) for found in lists(*reference.match_batch(batch))]
+    for _ in range(20):
+        assert [sorted(found) for found in lists(*matcher.match_batch(batch))] == wanted
+    order, rows = at_rest(matcher).base.states.entry_order, subscriptions.expansion().rows
+    assert len(order) and rows.by_group.place[order].tolist() == list(range(len(order)))
+    subscriptions.remove(1)
+    subscriptions.add(PATHS[1], id=5000)
+    wanted = [sorted(found) for found in lists(*reference.match_batch(batch))]
+    assert [sorted(found) for found in lists(*matcher.match_batch(batch))] == wanted
+
+
 def test_the_delta_has_groups_of_its_own() -> None:
     subscriptions, matcher = compiled(PATHS[:300], Tuning(fewest_marked=0, most_pending_bits=256))
     for _ in range(4):

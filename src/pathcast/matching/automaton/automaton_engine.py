@@ -154,6 +154,9 @@ class AutomatonEngine:
         self._updates.seen(len(batch))
         return offsets, entries
 
+    def entry_order(self) -> Entries:
+        return self._updates.current.base.states.entry_order
+
     def match_paths(self, paths: list[tuple[str, ...]]) -> tuple[Offsets, Entries]:
         memory, work = self.table.tuning.state_bytes, max(self.limits.work // 4, 1)
         return entries_of_paths(self._updates.settled(), paths, memory, work)

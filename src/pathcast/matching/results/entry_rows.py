@@ -27,6 +27,7 @@ from pathcast.store import Texts
 
 from ..tuning import Tuning
 from .entry_rows_kernels import CELLS, ID, NEXT, OWNER, EntryValues, RowChanges, append_rows, lay_out
+from .ids_by_group import NO_COPY, ids_by_group
 
 if TYPE_CHECKING:
     from ..table.pattern_table import PatternTable
@@ -60,6 +61,9 @@ class Rows:
         # Of `batch_subscribers.py`, on first use; the order may be inherited from the previous rows.
         self.ranked: RankedRows | None = None
         self.name_order: NameOrder | None = None
+        self.by_group = NO_COPY
+        self._groups: Int32s = _NOTHING  # the entries in the order of that copy
+        self._written = 0  # ids written since that copy was made
         self._room = tuning.changed_rows + len(ids) // 4
         self._stamp = 0
         self._count = 0
@@ -96,8 +100,18 @@ class Rows:
     def bytes(self) -> int:
         """The memory of the used rows."""
         laid_out = self.begin.nbytes + self.ids.nbytes + self.owners.nbytes
+        laid_out += sum(array.nbytes for array in self.by_group)
         changes = (self.head, self.tail, self.died, self.live, self.touched)
         return laid_out + sum(column.nbytes for column in changes) + 4 * CELLS * self._count
+
+    def count_written(self, ids: int, groups: Int32s) -> None:
+        """Count ids that were written for documents, whose entries are in the order of `groups`."""
+        if self.single or not len(groups) or groups is self._groups:
+            return
+        self._written += ids
+        if self._written > 2 * len(self.ids):
+            self._written, self._groups = 0, groups
+            self.by_group = ids_by_group(self.begin, self.ids, groups)
 
     def live_counts(self, entry_count: int) -> Int32s:
         """The current number of subscriptions per entry."""

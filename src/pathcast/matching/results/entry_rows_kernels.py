@@ -22,6 +22,13 @@ from ..arrays.bitset_kernels import mark, read_marks
 NEXT, ID, OWNER, CELLS = 0, 1, 2, 3
 
 
+class DocumentEntries(NamedTuple):
+    """The entries of documents, `offsets[i] : offsets[i + 1]` those of document `i`."""
+
+    offsets: Int64s
+    entries: Int32s
+
+
 class EntryValues(NamedTuple):
     """The ids or owners of the laid-out rows, `begin[e] : begin[e + 1]` those of entry `e`.
 
@@ -31,6 +38,17 @@ class EntryValues(NamedTuple):
     begin: Int64s
     values: Int32s
     single: bool
+
+
+class IdsByGroup(NamedTuple):
+    """The laid-out ids in another order: those of entry `e` are `ids[begin[place[e]] : begin[place[e] + 1]]`.
+
+    Without places, there is no such copy.
+    """
+
+    place: Int32s
+    begin: Int64s
+    ids: Int32s
 
 
 class EntryRanks(NamedTuple):
@@ -76,6 +94,18 @@ def lay_out(order, ids, entries, owners, begin, out_ids, out_owners):
     begin[0] = 0
 
 
+@kernel("void(ro_i4[::1], ro_i8[::1], ro_i4[::1], i8[::1], i4[::1])", late=True)
+def copy_ids(order, begin, ids, out_begin, out):
+    """Copy the ids of all entries in this order."""
+    written = 0
+    for index in range(len(order)):
+        entry = order[index]
+        for row in range(begin[entry], begin[entry + 1]):
+            out[written] = ids[row]
+            written += 1
+        out_begin[index + 1] = written
+
+
 @kernel("void(ro_i4[::1], ro_i4[::1], ro_i4[::1], int64, i4[::1], i4[::1], i4[::1], u1[::1], i4[::1])", late=True)
 def append_rows(entries, ids, owners, first, rows, head, tail, touched, live):
     """Add many rows, from number `first` on, and count them."""
@@ -106,11 +136,29 @@ def is_touched(touched, entry):
     return word < len(touched) and touched[word] >> (entry & 7) & 1 != 0
 
 
+@part
+def copy_values(values, begin, place, out, written):
+    """Append `values[begin[place] : begin[place + 1]]`; return how many values are written now."""
+    row, end = np.uint64(begin[place]), np.uint64(begin[place + 1])
+    at = np.uint64(written)
+    for index in range(end - row):
+        out[at + index] = values[row + index]
+    return written + np.int64(end - row)
+
+
+@kernel(late=True)
+def write_by_group(entries: Int32s, by_group: IdsByGroup, out: Writable[Int32s]) -> None:
+    """The laid-out ids of these entries, one after the other."""
+    written = np.int64(0)
+    for index in range(len(entries)):
+        written = copy_values(by_group.ids, by_group.begin, by_group.place[entries[index]], out, written)
+
+
 @kernel(late=True)
 def visible_rows(
-    offsets: Int64s,
-    entries: Int32s,
+    documents: DocumentEntries,
     rows: EntryValues,
+    by_group: IdsByGroup,
     changes: RowChanges,
     published: tuple[int, int],
     cell: int,
@@ -120,14 +168,15 @@ def visible_rows(
 ) -> int:
     """The values of the rows of each document's entries that are visible at a stamp, from document `first` on.
 
-    `published` is the stamp, and the number of rows added by then; `cell` selects the value of an added row. Returns
-    the first document whose values do not fit into `out`, or the number of documents. Entries that are newer than the
-    rows have no rows.
+    `published` is the stamp, and the number of rows added by then; `cell` selects the value of an added row. With
+    `by_group`, ids of unchanged entries are read from there. Returns the first document whose values do not fit into
+    `out`, or the number of documents. Entries that are newer than the rows have no rows.
     """
+    offsets, entries = documents
     begin, values, single = rows
     added, died = changes.added, changes.died
     stamp, count = published
-    laid_out = len(begin) - 1
+    laid_out, copied = len(begin) - 1, len(by_group.place) > 0
     written = out_offsets[first]
     for document in range(first, len(offsets) - 1):
         for index in range(offsets[document], offsets[document + 1]):
@@ -138,10 +187,13 @@ def visible_rows(
             if written + end - row > len(out):
                 return document
             if not is_touched(changes.touched, entry):
-                while row < end:
-                    out[np.uint64(written)] = values[np.uint64(row)]
-                    written += 1
-                    row += 1
+                if end > row and copied:
+                    written = copy_values(by_group.ids, by_group.begin, by_group.place[entry], out, written)
+                else:
+                    while row < end:
+                        out[np.uint64(written)] = values[np.uint64(row)]
+                        written += 1
+                        row += 1
                 continue
             while row < end:
                 if lives(died, row, stamp):

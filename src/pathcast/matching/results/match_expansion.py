@@ -17,7 +17,8 @@ import numpy as np
 from pathcast.kernels import Int32s, Int64s, UInt64s
 
 from .entry_rows import Rows
-from .entry_rows_kernels import ID, OWNER, count_visible_rows, visible_rows
+from .entry_rows_kernels import ID, OWNER, DocumentEntries, count_visible_rows, visible_rows, write_by_group
+from .ids_by_group import NO_COPY
 from .match_expansion_kernels import measure_rows, order_ids, pick, write_rows
 
 # Ids are sorted by marking them, unless a document has fewer than `Tuning.marked_ids`, or there are more than 64
@@ -88,9 +89,15 @@ class Expansion:
 
     def ids_of_all(self, offsets: Int64s, entries: Int32s) -> tuple[Int64s, Int32s]:
         """The ids of many documents, in no particular order: document `i` has `ids[offsets[i] : offsets[i + 1]]`."""
-        if self.are_laid_out(entries):
+        if not self.are_laid_out(entries):
+            return self._visible(offsets, entries, ID)
+        by_group = self.rows.by_group
+        if not len(by_group.place):
             return self._laid_out(offsets, entries, self.rows.ids)
-        return self._visible(offsets, entries, ID)
+        out_offsets = np.zeros(len(offsets), dtype=np.int64)
+        out = np.empty(measure_rows(offsets, entries, self.rows.begin, out_offsets), dtype=np.int32)
+        write_by_group(entries, by_group, out)
+        return out_offsets, out
 
     def subscribers_of(self, entries: Int32s) -> list[str]:
         """The names of their subscribers, each once, sorted."""
@@ -128,12 +135,15 @@ class Expansion:
         """The visible rows' ids or owners."""
         rows = self.rows
         laid_out, changes = rows.laid_ids if cell == ID else rows.laid_owners, rows.changes
+        by_group = rows.by_group if cell == ID else NO_COPY
         out_offsets = np.zeros(len(offsets), dtype=np.int64)
         out = np.empty(64 + len(entries) * (1 + len(laid_out.values) // max(1, rows.entry_count)), dtype=np.int32)
         done = 0
         while True:
             published = self.stamp, self.added
-            done = visible_rows(offsets, entries, laid_out, changes, published, cell, out_offsets, out, done)
+            done = visible_rows(
+                DocumentEntries(offsets, entries), laid_out, by_group, changes, published, cell, out_offsets, out, done
+            )
             if done == len(offsets) - 1:
                 return out_offsets, out[: out_offsets[-1]]
             larger = np.empty(2 * len(out), dtype=np.int32)

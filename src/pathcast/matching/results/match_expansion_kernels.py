@@ -1,20 +1,12 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
 """Writing the rows of entries: ids or subscribers of whole batches."""
 
-from typing import NamedTuple
-
 import numpy as np
 
 from pathcast.kernels import Bools, Int32s, Int64s, Writable, kernel, part
 
 from ..arrays.bitset_kernels import mark, mark_with_summary, read_few_marks, read_marks
-
-
-class DocumentEntries(NamedTuple):
-    """The entries of documents, `offsets[i] : offsets[i + 1]` those of document `i`."""
-
-    offsets: Int64s
-    entries: Int32s
+from .entry_rows_kernels import DocumentEntries
 
 
 @kernel("int64(ro_i8[::1], ro_i4[::1], ro_i8[::1], i8[::1])")

@@ -98,6 +98,7 @@ class States:
         self._restored = False
         self.full = False  # the last document did not fit
         self.groups = NO_GROUPS
+        self.entry_order = NO_GROUPS.entries  # the entries of all groups
         self.marked = 0  # entries marked one by one since the last grouping, by documents with later states
         self._publish()
 
@@ -155,7 +156,7 @@ class States:
         groups = grouped(accepted, self.entry_limit)
         with self.lock:
             if groups.known > self.groups.known:
-                self.groups = groups
+                self.groups, self.entry_order = groups, groups.entries[: groups.begin[-1]]
                 self._publish()
 
     @property

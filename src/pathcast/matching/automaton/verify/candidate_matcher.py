@@ -18,7 +18,8 @@ from pathcast.documents import DocumentBatch
 from pathcast.kernels import Int32s
 
 from ...engine_contract import Entries, Offsets
-from ...results.match_expansion_kernels import DocumentEntries, merge_joined
+from ...results.entry_rows_kernels import DocumentEntries
+from ...results.match_expansion_kernels import merge_joined
 from ...table.pattern_table import PatternTable
 from ..twigs.twig_join import TwigJoins
 from ..values.access_predicates import Access
