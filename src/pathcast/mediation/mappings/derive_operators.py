@@ -48,9 +48,9 @@ def check_correspondence(local: SchemaTree, glob: SchemaTree, correspondence: Ma
         _check_node(local, here, "local")
         _check_node(glob, there, "global")
         if there in taken:
-            raise MappingError(f"'{here}' and '{taken[there]}' cannot both correspond to '{there}'; give one of them")
+            raise MappingError(f"'{here}' and '{taken[there]}' cannot both correspond to '{there}'; remove one of them")
         if not is_attribute(here) and is_attribute(there):
-            reason = "no operator turns an element into an attribute"
+            reason = "an element cannot become an attribute; choose an element"
             raise MappingError(f"'{here}' cannot correspond to '{there}': {reason}")
         taken[there] = here
 
