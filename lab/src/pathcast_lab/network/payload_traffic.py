@@ -62,7 +62,7 @@ def measure(run: Run, parameters: Payloads) -> Iterator[Row]:
                 bare.add(message, route)
                 for network in networks.values():
                     if network.publish(message) != route.recipients:
-                        raise AssertionError(f"not all {route.recipients} recipients have got a message")
+                        raise AssertionError(f"a message did not reach all of its {route.recipients} recipients")
             run.advance()
         yield from _rows(scheme, networks, bare, parameters.insertions - parameters.warm)
 
@@ -93,7 +93,7 @@ class PublishedTraffic:
         self.deliveries += len(trace.deliveries)
         self.delivery_hops += sum(one.hops for one in trace.deliveries)
         if any(one.message != message for one in trace.deliveries[-1:]):
-            raise AssertionError("a subscriber got another message than was published")
+            raise AssertionError("a subscriber got a message that differs from the published one")
         return len(trace.deliveries)
 
     @property

@@ -28,7 +28,7 @@ _SECTION = "select-join paper, §6.3"
 class Star:
     """A fact table and three dimensions. `widths` are those of ranges on dimensions.
 
-    `checked`: subscriptions a shape of the network that is simulated.
+    `checked`: subscriptions per shape of the simulated network.
     """
 
     subscriptions: int = 17_000
@@ -68,7 +68,7 @@ def _times(wanted: dict[str, float], fact_payload: int) -> Callable[[Rows], Judg
         for width in part.distinct("width"):
             found = {str(row["scheme"]): row for row in part.where(width=width)}
             if not found.keys() >= wanted.keys():
-                raise MissingRowError(f"not all schemes with {fact_payload} bytes per fact")
+                raise MissingRowError(f"rows of some schemes are missing for {fact_payload} bytes per fact")
             times = {scheme: number_in(found[scheme], "times") for scheme in wanted}
             holds &= all(times[scheme] >= least for scheme, least in wanted.items())
             ratios = ", ".join(f"{scheme} {value:.1f} ×" for scheme, value in times.items())
@@ -80,7 +80,7 @@ def _times(wanted: dict[str, float], fact_payload: int) -> Callable[[Rows], Judg
 
 
 def _alone(row: Row) -> float:
-    """Bytes, were a message to come to nodes with recipients alone, each in one hop."""
+    """Bytes if a message came only to nodes with recipients, each in one hop."""
     return float(row["bytes"]) / float(row["hops"]) * float(row["served"])  # type: ignore[arg-type]
 
 

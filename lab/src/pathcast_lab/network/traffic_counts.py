@@ -1,4 +1,4 @@
-"""Traffic of messages counted without simulating it: from who matches, on a tree and in zones.
+"""Traffic of messages, counted from their recipients without simulation, on a tree and in zones.
 
 `ContentNetwork` registers every filter and sends every packet, which takes too long for a million subscriptions. Two
 facts give the same figures sooner:

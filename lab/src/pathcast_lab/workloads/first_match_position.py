@@ -1,4 +1,4 @@
-"""Where in a document its first match comes: steered by an element that every subscription asks for.
+"""The position of a document's first match, set by an element that every subscription requires.
 
 §6.1 of papers/000: a unique element `<test>` is put into each document, and a predicate that asks for it is added to
 each subscription, so that nothing can match before `<test>` has been read. Its place is a fraction f of the document:
@@ -23,9 +23,9 @@ _FIRST_STEP = re.compile(r"/[^/\[]+")
 
 
 def steered_documents(documents: Iterable[bytes], fraction: float) -> Iterator[bytes]:
-    """The documents, each with a `<test/>` where so much of it has been read."""
+    """The documents, each with a `<test/>` after this fraction of its start tags."""
     if not 0.0 <= fraction <= 1.0:
-        raise ValueError(f"fraction={fraction}: a part of a document is between 0 and 1")
+        raise ValueError(f"fraction must be from 0 to 1, got {fraction}")
     for document in documents:
         batch = read_batch([document])
         elements = len(batch.name)
@@ -80,10 +80,10 @@ def documents_of_size(
 def joined_document(documents: Sequence[bytes]) -> bytes:
     """One document with the content of all, which have the same root element; its attributes are those of the first.
 
-    For large documents of a schema whose root may hold any number of entries, or as good as that.
+    For large documents of a schema whose root may have any, or nearly any, number of entries.
     """
     if not documents:
-        raise ValueError("nothing to join")
+        raise ValueError("documents must not be empty; give at least one to join")
     first, *others = documents
     inside = b"".join(_inside(document) for document in others)
     return _appended(first, inside)
@@ -102,7 +102,7 @@ def _appended(document: bytes, content: bytes) -> bytes:
 
 
 def _inside(document: bytes) -> bytes:
-    """What stands in the root element."""
+    """The content of the root element."""
     batch = read_batch([document])
     if len(batch.name) < 2:
         return b""
