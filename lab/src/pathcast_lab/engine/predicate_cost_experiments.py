@@ -1,4 +1,4 @@
-"""The default engine on patterns with values and branches: what predicates and nested paths cost beside plain paths.
+"""The default engine on patterns with values and branches: the cost of predicates and nested paths over plain paths.
 
 The cost of plain paths is measured on two sets of them, and has a part per document and a part per match. A set with
 predicates is compared with the cost of plain paths with as many matches, plus 0.1 µs per candidate.
@@ -43,7 +43,7 @@ class EngineValues:
 
 
 def _worst(times: float, kinds: tuple[str, ...]) -> Callable[[Rows], Judgement]:
-    """A judge: the largest share of what is allowed, over some kinds and all sizes."""
+    """A judge: the largest share of the bound, over some kinds and all sizes."""
 
     def judge(rows: Rows) -> Judgement:
         found = {

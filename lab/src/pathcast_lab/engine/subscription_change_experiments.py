@@ -127,7 +127,7 @@ def _threads(rows: Rows) -> Judgement:
         "p50_us": "median, µs",
         "p99_us": "99th percentile, µs",
         "worst_us": "worst, µs",
-        "changes_per_second": "changes a second meanwhile",
+        "changes_per_second": "changes per second meanwhile",
         "pause_ms": "longest collector pause, ms",
     },
 )

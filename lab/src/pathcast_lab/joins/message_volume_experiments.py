@@ -112,7 +112,7 @@ def _of_many(judge: Callable[[Rows], Judgement]) -> Callable[[Rows], Judgement]:
             "lowest",
         ),
         Claim(
-            "enumeration takes orders of magnitude more of the server's bandwidth (we take: 100 times)",
+            "enumeration takes orders of magnitude more of the server's bandwidth (criterion: 100 times)",
             _TABLE_3,
             _of_many(_binary(claims.smallest("bytes", claims.CLU_PLUS, (claims.ENUM_J, claims.ENUM_SJ), 100))),
             "orders of magnitude",

@@ -98,7 +98,7 @@ class PublishedTraffic:
 
     @property
     def counts(self) -> list[PayloadCounts]:
-        """What became of payloads at the nodes that know of them, since the network was built."""
+        """The payload counts of all nodes since the network was built."""
         return [one.payloads.counts for one in self.network.forwarders if one.payloads is not None]
 
     def _sent(self) -> int:
@@ -109,7 +109,7 @@ class PublishedTraffic:
         return self._sent() - self._sent_before if self.counts else self.traffic.bytes("message") - bare
 
     def headers(self, bare: int) -> int:
-        """Bytes that a network without references to payloads would not send, were nothing ever fetched."""
+        """Bytes that a network without references to payloads would not send, apart from fetched payloads."""
         return self.traffic.bytes("message") - bare - self.carried(bare) + self.traffic.bytes("control")
 
     @property
@@ -118,7 +118,7 @@ class PublishedTraffic:
         return self.delivery_hops / self.deliveries if self.deliveries else 0.0
 
     def figures(self) -> list[int]:
-        """All that does not depend on how routes are found."""
+        """All figures that do not depend on how routes are found."""
         sent, root = self.traffic, self.network.topology.number(self.network.topology.root)
         return [
             sent.bytes(),
@@ -201,7 +201,7 @@ def _rows(scheme: str, networks: Networks, bare: BareBytes, pairs: int) -> Itera
 
 @dataclass(frozen=True)
 class _World:
-    """Where networks are built: all have the same zones, which are halved by the ranges of a batch."""
+    """Builds networks with the same zones, which are halved by the ranges of a batch."""
 
     topology: Topology
     underlay: Underlay

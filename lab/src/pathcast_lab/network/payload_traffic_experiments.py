@@ -16,7 +16,7 @@ class Payloads:
     """`repositories`: how many payloads a node keeps; the directory has 512 kB. The first `warm` insertions only fill
     them. Schemes that are only `compared` have no CN*.
 
-    `checked`: subscriptions of a network in which filters are registered, and which has to come to the same figures.
+    `checked`: subscriptions of a network with registered filters, which must give the same figures.
     """
 
     subscriptions: int = 300
@@ -83,7 +83,7 @@ def _higher(rows: Rows) -> Judgement:
 
 
 def _no_worse(rows: Rows) -> Judgement:
-    """With nothing evicted, what is more than in a plain network is headers."""
+    """Without evictions, only headers exceed the traffic of a plain network."""
     over = [
         float(row["bytes"]) - _at(rows, str(row["scheme"]), None, "bytes") - float(row["headers"])  # type: ignore[arg-type]
         for row in rows

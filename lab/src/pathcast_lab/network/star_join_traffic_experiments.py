@@ -191,7 +191,7 @@ def _relaxed(rows: Rows) -> Judgement:
     claims=(
         Claim("the greedy decomposition has the least traffic of the six", _SECTION, _greedy, "optimal"),
         Claim(
-            "the greedy decomposition has about a fifth less traffic than the worst (we take: 15 %)",
+            "the greedy decomposition has about a fifth less traffic than the worst (criterion: 15 %)",
             _SECTION,
             _saved,
             "20 %",
@@ -199,7 +199,7 @@ def _relaxed(rows: Rows) -> Judgement:
             "differ.",
         ),
         Claim(
-            "Rel-Sel has around 9 times the traffic of the best decomposition (we take: at least 9)",
+            "Rel-Sel has around 9 times the traffic of the best decomposition (criterion: at least 9 times)",
             _SECTION,
             _relaxed,
             "9 times, 23 kB",

@@ -2,7 +2,7 @@
 
 A complete binary tree of routers; the same number of subscriptions at each, about a tenth of which match a document;
 `<test>` and the predicate `//test` say where in a document the first match comes (`workloads/first_match_position.py`).
-Sets of documents are named by what they are like and by their elements: `news 130` is the default.
+Sets of documents are named by kind and number of elements: `news 130` is the default.
 """
 
 from collections.abc import Callable, Sequence

@@ -1,10 +1,10 @@
 """The position of a document's first match, set by an element that every subscription requires.
 
-§6.1 of papers/000: a unique element `<test>` is put into each document, and a predicate that asks for it is added to
-each subscription, so that nothing can match before `<test>` has been read. Its place is a fraction f of the document:
-before the start tag that follows a share f of the others, or, for f = 1, at the end of the root element.
+§6.1 of papers/000: a unique element `<test>` is inserted into each document, and a predicate that requires it is added
+to each subscription, so that nothing can match before `<test>` has been read. Its place is a fraction f of the
+document: before the start tag that follows a share f of the others, or, for f = 1, at the end of the root element.
 
-Also the documents of that evaluation: of some size, taken as the generator makes them, or as one large document.
+Also the documents of that evaluation: of about a given size, or one large document.
 """
 
 import re
@@ -40,8 +40,8 @@ def steered_documents(documents: Iterable[bytes], fraction: float) -> Iterator[b
 def steered_subscriptions(subscriptions: Iterable[str]) -> Iterator[str]:
     """The subscriptions, each with the predicate on the root element: `/a[.//test]/b`, `/*[.//test]//b`.
 
-    There aggregation, which loosens patterns from their ends, keeps it, and the first match stays where it was steered;
-    and a stream is certain of it as soon as it has read `<test>`.
+    Aggregation generalises patterns from their ends, so it keeps a predicate on the root, and the first match stays at
+    `<test>`; a stream knows that the predicate holds as soon as it has read `<test>`.
     """
     return map(_steered, subscriptions)
 
@@ -66,7 +66,7 @@ def documents_of_size(
     max_repeats: int = 3,
     tries: int = 30,
 ) -> list[bytes]:
-    """Documents of about this many elements: of `tries` times as many as are asked for those that come nearest."""
+    """Documents of about this many elements: the nearest of `tries` times as many generated ones."""
     drawn = list(
         generate_documents(
             schema, tries * count, DocumentOptions(max_levels=max_levels, max_repeats=max_repeats), seed=seed, text=text

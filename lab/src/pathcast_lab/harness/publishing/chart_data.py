@@ -16,7 +16,7 @@ Log = Literal["", "x", "y", "xy"]
 
 @dataclass(frozen=True)
 class Series:
-    """`like` names the series that a series of the paper's numbers stands beside; `ends` are intervals of y."""
+    """`like` names the series that a series of the paper's numbers belongs to; `ends` are intervals of y."""
 
     name: str
     role: Role
