@@ -50,8 +50,8 @@ def subscribed(**given):
         (lambda: Policy("L", early=0.5), ValueError, "invalid policy"),
         (lambda: Policy.read(5), TypeError, "policy must be text"),
         (lambda: Space.of(AXIS, AXIS), MessageError, "duplicate axis 'x'"),
-        (lambda: Space.of(5), MessageError, "a space consists of axes"),
-        (lambda: Axis("x", "a", "b"), MessageError, "axis 'x' needs finite low < high, got 'a' and 'b'"),
+        (lambda: Space.of(5), MessageError, "the axes of a space must be Axis"),
+        (lambda: Axis("x", "a", "b"), MessageError, "axis 'x' must have finite low < high, got low='a', high='b'"),
         (lambda: Axis("x", 0, 1, readings=[Reading("x")]), MessageError, "readings of axis 'x' must be a tuple"),
         (
             lambda: PayloadLimits(repository_entries=2.5),
@@ -62,7 +62,7 @@ def subscribed(**given):
         (lambda: Faults(crashes=[5]), TopologyError, r"crashes must be a list of Crash\(…\), got \[5\]"),
         (lambda: Crash("r2", "x", None), TopologyError, "times of a crash must be at least 0 seconds"),
         (lambda: JoinServer(5), QueryError, "schema must be Schema"),
-        (lambda: JoinServer(SCHEMA, axes=1.5), QueryError, "ints of at least 1"),
+        (lambda: JoinServer(SCHEMA, axes=1.5), QueryError, "must be an int of at least 1"),
         (lambda: JoinServer(SCHEMA, filtered_by=5), QueryError, "filtered_by must map tables to neighbours"),
         (lambda: JoinServer(SCHEMA).drift(by="nonsense"), QueryError, "nonsense"),
         (

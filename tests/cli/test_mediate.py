@@ -52,7 +52,7 @@ def test_a_mapping_is_derived_checked_and_used(folder: Path) -> None:
     other.write_text("<news/>")
     wrong = Outcome("match", folder / "wanted.txt", other, "--mapping", file)
     assert wrong.status == 1
-    assert "the document's root is 'news'; the schema's is 'staff'" in wrong.out
+    assert "the document's root is 'news', but its schema's is 'staff'" in wrong.out
 
 
 def test_pairs_that_are_known_are_taken(folder: Path) -> None:

@@ -282,7 +282,7 @@ def test_a_change_that_makes_no_sense_is_refused(change, reason):
 def test_what_parts_cannot_do_is_said():
     with pytest.raises(QueryError, match="sends join results"):
         StandingJoins(STOCKS, [], "ref-j")
-    with pytest.raises(SchemaError, match=r"A\.k has no declared kind"):
+    with pytest.raises(SchemaError, match=r"A\.k has no kind"):
         StandingJoins(Schema({"A": "k"}), ["select * from A"])
     with pytest.raises(SchemaError, match="payloads"):
         StandingJoins(Schema({"A": "k int, p bytes"}, payloads={"A": "p"}), [])

@@ -72,7 +72,7 @@ def test_ids_are_not_used_again_and_forms_keep_their_numbers():
     assert [*third] == [3, 4]
     assert {str(form): number for form, number in third.numbers.items()}.items() >= numbers.items()
     assert third.server().subscriptions[4].forms.keys() == first.server().subscriptions[2].forms.keys()
-    with pytest.raises(QueryError, match="no subscription 1"):
+    with pytest.raises(QueryError, match="unknown subscription id 1"):
         second.changed(remove=[1])
 
 
@@ -85,7 +85,7 @@ def test_members_of_a_batch_go_one_by_one_and_new_batches_follow():
     assert [*second.since(3)] == [4, 5]
     assert second.since(4).server().subscriptions[4].query.ranges["Stocks"]["per"].low == 60
     assert [*second.changed(remove=[2, 4])] == [1, 5]
-    with pytest.raises(QueryError, match="no subscription 3"):
+    with pytest.raises(QueryError, match="unknown subscription id 3"):
         second.changed(remove=[3])
 
 

@@ -110,7 +110,7 @@ def test_keys_of_arrays_are_those_of_values() -> None:
         (QUERY, {"a": ([1], [2]), "R.a": ([2], [3])}, "ranges of R.a are given twice"),
         (QUERY, {"a": ([float("nan")], [2])}, "low must be at most high"),
         (QUERY, {"a": (["x"], ["y"])}, "arrays of numbers"),
-        (QUERY, {"a": 5}, "two arrays"),
+        (QUERY, {"a": 5}, "a pair of arrays"),
         (QUERY, {"nope": ([1], [2])}, "no column 'nope'|has a column 'nope'"),
         (QUERY, {"R.b": ([1], [2])}, "'R.b' is a join column"),
         (QUERY, {"c": ([0.2], [0.8])}, "no whole number"),

@@ -89,7 +89,7 @@ def test_in_a_pipe_nothing_but_the_result_is_printed(tmp_path: Path) -> None:
 def test_an_unknown_name_gives_near_ones_and_status_2_before_anything_runs(tmp_path: Path) -> None:
     outcome = Outcome("run", "counting", "conting", "--output", str(tmp_path))
     assert outcome.status == 2
-    assert "no experiment is called 'conting'; did you mean counting, counting-again?" in outcome.err
+    assert "unknown experiment 'conting'; did you mean counting, counting-again?" in outcome.err
     assert list(tmp_path.iterdir()) == []
 
 
@@ -118,7 +118,7 @@ def test_a_failed_check_has_status_1_and_the_other_experiments_still_run(tmp_pat
     experiment("broken", title="Broken", small=Toy(wrong=True), paper=Toy())(toy)
     outcome = Outcome("run", "broken", "counting", "--output", str(tmp_path))
     assert outcome.status == 1
-    assert "broken: the check failed that both count the same: ours gives 3, theirs 4" in outcome.err
+    assert "broken: check failed: both count the same: ours gives 3, theirs 4" in outcome.err
     assert [path.name for path in tmp_path.iterdir()] == ["counting"]
 
 

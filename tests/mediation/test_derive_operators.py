@@ -143,7 +143,7 @@ def test_what_no_operator_explains_is_told_and_left_alone() -> None:
     local, glob = read_tree("a\n  b\n    c @k"), read_tree("a\n  b\n  d\n    e\n      c @k")
     mapping = Mapping.derive("x", local, glob, {"a": "a", "a/b": "a/b", "a/b/c": "a/d/e/c", "a/b/c/@k": "a/d/e/c/@k"})
     assert mapping.operators == ()
-    assert mapping.check() == ["'a/b/c': no operator moves it from its parent's counterpart ('a/b') to 'a/d/e/c'"]
+    assert mapping.check() == ["'a/b/c': no operator can move it to 'a/d/e/c': its parent 'a/b' corresponds to 'a/b'"]
 
 
 @pytest.mark.parametrize(
@@ -151,8 +151,11 @@ def test_what_no_operator_explains_is_told_and_left_alone() -> None:
     [
         ({"a/z": "a"}, "in the local schema: the schema has no element 'a/z'; did you mean a/b?"),
         ({"a": "z"}, "in the global schema: the schema has no element 'z'; its root is 'a'"),
-        ({"a": "a", "a/b": "a"}, "'a/b' and 'a' cannot both correspond to 'a'; give one of them"),
-        ({"a/b": "a/@k"}, "'a/b' cannot correspond to 'a/@k': no operator turns an element into an attribute"),
+        ({"a": "a", "a/b": "a"}, "'a/b' and 'a' cannot both correspond to 'a'; remove one of them"),
+        (
+            {"a/b": "a/@k"},
+            "'a/b' cannot correspond to 'a/@k': an element cannot become an attribute; choose an element",
+        ),
         ({"a/@l": "a"}, "in the local schema: 'a' has no attribute 'l'; it has k"),
     ],
 )
@@ -180,7 +183,7 @@ def test_a_mapping_is_a_file_that_people_can_edit(tmp_path) -> None:
         ("nom = 'x'", "unknown key 'nom'"),
         ("name = 'x'\nschema = ''", "schema: expected at least one element"),
         ("name = 'x'\nschema = 'a b'", "schema, line 1: 'b' is neither @attribute nor #text"),
-        ('name = "x"\nschema = """\na\nb"""', "schema, line 2: unexpected indentation of 'b'"),
+        ('name = "x"\nschema = """\na\nb"""', "schema, line 2: wrong indentation of 'b'"),
         ("name = 'x'\nschema = 'a'\noperators = [3]", "operator 1: must be a table"),
         ("name = 'x'\nschema = 'a'\n[[operators]]\noperator = 'upgrade'", "operator 1: upgrade: 'node' is missing"),
         ("name = 'x'\nschema = 'a'\n[correspondence]\na = 3", "correspondence.a: must be a string, got 3"),

@@ -55,7 +55,7 @@ def test_a_router_with_another_or_no_such_version_refuses_the_document(mediator:
     assert mediator.compile(subscriptions()).match_message(message)[0].ids.tolist() == [1]
     other = Mediator(GLOBAL)
     other.register("u", LOCAL, correspondence={**SAME, "university/course/room": "university/course/schedule"})
-    with pytest.raises(MappingError, match="another version of the mapping of schema 'u'; this is version 1"):
+    with pytest.raises(MappingError, match="mapping of schema 'u', version 1, differs from the sender's"):
         other.compile(subscriptions()).match_message(message)
     newer = mediator.mapping("u").edited([Rename("university", "u")])
     with pytest.raises(MappingError, match="has no version 2; its newest is 1"):

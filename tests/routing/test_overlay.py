@@ -142,7 +142,7 @@ def test_subscribing_many_is_all_or_nothing() -> None:
         overlay.subscribe_many("r1", ["/a", "/b[", "/c"], "ada")
     assert caught.value.index == 1
     assert len(overlay) == 0
-    with pytest.raises(ValueError, match="2 expressions and 1 subscribers"):
+    with pytest.raises(ValueError, match="2 expressions but 1 subscribers"):
         overlay.subscribe_many("r1", ["/a", "/b"], ["ada"])
     with pytest.raises(TypeError, match="use subscribe"):
         overlay.subscribe_many("r1", "/a", "ada")

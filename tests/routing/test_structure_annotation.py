@@ -206,7 +206,7 @@ def test_a_receiver_that_forgot_is_understood_again_after_one_refusal():
     link.decoder.forget()
     refusal = link.decoder.decode(annotation(link.coder, batch[0]), b"<a><b/></a>")
     assert isinstance(refusal, Refused) and refusal.resend
-    assert refusal.reason == "the structure annotation cannot be used: its label paths are unknown here"
+    assert refusal.reason == "the structure annotation cannot be used: this router has not received its label paths"
     link.coder.hear(refusal.encode())
     link.over(batch)
     assert len(annotation(link.coder, batch[0])) < 60
@@ -225,7 +225,7 @@ def test_a_sender_that_forgot_begins_a_dictionary_that_is_taken_up():
     other = StructureCoder(link.needs, epoch=link.coder._sent.epoch)
     link.decoder.decode(annotation(other, batch[0]), b"<a><c/></a>")
     refusal = link.decoder.decode(annotation(link.coder, read_batch([b"<c><b/></c>"])[0]), b"<c><b/></c>")
-    assert isinstance(refusal, Refused) and "another dictionary" in refusal.reason and refusal.resend
+    assert isinstance(refusal, Refused) and "differ from those received before" in refusal.reason and refusal.resend
     link.coder.hear(refusal.encode())
     link.over(read_batch([b"<c><a/></c>"]))
 
@@ -237,8 +237,8 @@ def test_other_needs_and_another_document_are_refused():
     message = annotation(link.coder, batch[0])
     later = StructureDecoder(link.needs | Needs(texts=frozenset(["b"])), made.table.names)
     for decoder, document, why in [
-        (later, batch[0].data, "other subscriptions"),
-        (link.decoder, b"<a/>", "another document"),
+        (later, batch[0].data, "another version of this router's subscriptions"),
+        (link.decoder, b"<a/>", "it describes a document of"),
     ]:
         refusal = decoder.decode(message, document)
         assert isinstance(refusal, Refused) and why in refusal.reason

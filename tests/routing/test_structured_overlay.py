@@ -68,7 +68,7 @@ def test_a_router_that_forgot_parses_once_and_tells():
     overlay.publish(document, "L+t")
     overlay.router("r3").structures.forget()
     forgetful = overlay.publish(document, "L+t").per_router
-    assert forgetful["r3"].parsed and "unknown here" in (forgetful["r3"].refused or "")
+    assert forgetful["r3"].parsed and "has not received its label paths" in (forgetful["r3"].refused or "")
     assert len(overlay.publish(document, "L+t").deliveries) == 2
     assert not overlay.publish(document, "L+t").per_router["r3"].parsed
 

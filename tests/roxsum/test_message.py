@@ -150,7 +150,7 @@ def test_errors_say_what_is_wrong() -> None:
     assert "not a RoXSum message" in refused(b"<xml/>" * 100)
     assert "version 9" in refused(sealed(data[:4] + b"\x09\x00" + data[6:]))
     assert "at most 1 allowed (raise it with MessageLimits(bytes=…))" in refused(data, limits=MessageLimits(bytes=1))
-    assert "more than is possible" in refused(with_counts(data, tokens=10**6))
+    assert "is possible" in refused(with_counts(data, tokens=10**6))
     two = RoXSum.build(["<a/>", "<b/>"]).encode()
     assert "MessageLimits(documents=…)" in refused(two, limits=MessageLimits(documents=1))
 
@@ -333,5 +333,5 @@ def test_a_part_can_be_numbered_anew_with_documents_in_any_order_and_several_tim
     assert part.ids.tolist() == [0, 1, 2]
     assert RoXSum.decode(part.encode()).documents() == [b"<a><b>2</b></a>", b"<a><b>1</b></a>", b"<a><b>2</b></a>"]
     assert len(part.nodes) < len(batch.nodes)
-    with pytest.raises(KeyError, match="no document 3"):
+    with pytest.raises(KeyError, match="unknown document id 3"):
         batch.renumbered([0, 3])

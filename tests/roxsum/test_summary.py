@@ -129,7 +129,7 @@ def test_an_unreadable_document_is_an_error_or_a_gap() -> None:
 def test_a_document_that_is_not_there_is_a_key_error() -> None:
     batch = RoXSum.build(["<a/>"])
     for ask in (batch.document, batch.remove, lambda number: batch.restrict([number])):
-        with pytest.raises(KeyError, match="there is no document 7"):
+        with pytest.raises(KeyError, match="unknown document id 7"):
             ask(7)
     assert 0 in batch and 7 not in batch and "0" not in batch
 

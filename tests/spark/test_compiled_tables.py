@@ -76,7 +76,7 @@ class Expected:
         fresh = {}
         for id, (name, xpath, word) in last.items():
             if word == "removed" and id not in self.kept:
-                self._refuse(id, name, xpath, word, f"no subscription {id} to remove")
+                self._refuse(id, name, xpath, word, f"cannot remove subscription {id}: the id is not in use")
             elif word == "removed" or self.kept.get(id) != (xpath, name):
                 self.kept.pop(id, None)
                 if word == "added":
@@ -89,7 +89,7 @@ class Expected:
         reason: str | None
         id = (int(given) if (given or "").isdecimal() else None) if has_id else len(self.kept) + 1
         if word not in ("added", "removed"):
-            reason, column = f"change must be 'added' or 'removed', got {word}", None
+            reason, column = f"change must be 'added' or 'removed', got {word!r}", None
         elif id is None or not 0 < id <= LARGEST_ID:
             reason, column = f"id must be a whole number from 1 to {LARGEST_ID:,}, got {given}", None
         else:

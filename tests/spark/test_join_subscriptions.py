@@ -62,7 +62,7 @@ def test_events_of_a_key_are_one_row():
         ((1, "A", "insert", None, None), "has no row"),
         ((None, "A", "insert", '{"k": 1}', None), "has no number"),
         ((1, "A", "insert", "{", None), "'row' is not JSON"),
-        ((1, "A", "insert", "[1]", None), "not an object"),
+        ((1, "A", "insert", "[1]", None), "must be a JSON object"),
         ((1, "A", "insert", '{"k": "x"}', None), "A.k: expected an int"),
         ((1, None, "insert", "{}", None), "unknown table ''"),
     ],
@@ -188,7 +188,7 @@ def test_versions_begin_with_one_and_are_changed_from_then_on(tmp_path):
     with pytest.raises(PipelineError, match="publish the first version with publish_joins"):
         publish_joins(tmp_path, add=["select * from A"])
     assert publish_joins(tmp_path, standing) == (1, range(1, 2))
-    with pytest.raises(PipelineError, match="give changes with"):
+    with pytest.raises(PipelineError, match="give the changes with"):
         publish_joins(tmp_path, standing)
     ranges = {"k": ([1, 2], [3, 4])}
     assert publish_joins(tmp_path, remove=[1], batches=[(select("A"), ranges)]) == (2, range(2, 4))

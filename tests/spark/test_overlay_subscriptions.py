@@ -57,7 +57,10 @@ def test_rows_are_subscribed_or_told_and_changes_follow_in_their_order(spark, tm
     first = table.where("id in ('1', '6')")
     report = compile_overlay(first, tmp_path / "overlay", Topology.tree(3), changes=changes, policy="L+s-sd")
     assert report.line == "version 2: 1 subscriptions, 0 added, 2 removed, 1 changed, 0 unchanged, 2 invalid"
-    assert reasons(report) == {9: "no subscription 9 to remove", 8: "change must be 'added' or 'removed', got moved"}
+    assert reasons(report) == {
+        9: "cannot remove subscription 9",
+        8: "change must be 'added' or 'removed', got 'moved'",
+    }
     assert report.invalid.columns == ["id", "subscriber", "xpath", "change", "reason", "column"]
     assert delivered(tmp_path / "overlay" / "versions" / "00000002", b"<a><d/></a>") == {("r5", "ada")}
 

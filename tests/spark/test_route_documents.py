@@ -203,5 +203,5 @@ def test_what_is_asked_wrongly_is_said(spark, tmp_path, index):
     publish_overlay(made(), tmp_path / "overlay")
     with pytest.raises(PipelineError, match="published at r1, not at r4"):
         disseminate(documents, tmp_path / "overlay", at="r4")
-    with pytest.raises(PathcastError, match="takes no changes"):
+    with pytest.raises(PathcastError, match="is read-only"):
         StoredOverlay(tmp_path / "overlay" / "versions" / "00000001").router("r2").subscribe(1, parse("/a"), "ada")

@@ -170,7 +170,7 @@ def test_what_is_large_or_unusual_is_left_to_spark(tmp_path):
     (tmp_path / "half.json").write_text('{"id": 1, "xpath": "\\ud800"}\n')
     (tmp_path / "packed.csv.bz2").write_bytes(bz2.compress((tmp_path / "table.csv").read_bytes()))
     for name, form, why in (
-        ("float.parquet", "parquet", "column 'id' with values of type float"),
+        ("float.parquet", "parquet", "column 'id' has values of type float"),
         ("open.csv", "csv", "open.csv cannot be read without Spark: unexpected end of data"),
         ("broken.json", "json", "broken.json cannot be read without Spark: Expecting value"),
         ("twice.csv", "csv", "columns of the same name"),

@@ -120,7 +120,7 @@ def test_a_list_of_rows_that_does_not_fit_the_message_is_an_error():
     message = RoXSum.build(["<a/>", "<b/>"]).encode()
     batch = pa.RecordBatch.from_pydict({"message": [message], "rows": [[{"n": 1}]]})
     (row,) = [row for found in expanding("xml")(iter([batch])) for row in found.to_pylist()]
-    assert "2 documents, but its list has 1 rows" in row["error"]["reason"]
+    assert "2 documents, but its column 'rows' lists 1" in row["error"]["reason"]
     assert row["n"] is None
 
 
@@ -187,7 +187,7 @@ def test_a_stream_of_text_is_summarised_batch_by_batch(spark, tmp_path):
 
 def test_what_is_asked_wrongly_is_said(spark):
     documents = spark.createDataFrame(NEWS, "target string, number long, xml binary")
-    with pytest.raises(PipelineError, match=r"must be a list of columns, \['target'\]"):
+    with pytest.raises(PipelineError, match=r"must be a list of columns, such as \['target'\]"):
         summarize(documents, by="target")
     with pytest.raises(PipelineError, match="no column 'to'"):
         summarize(documents, by=["to"])

@@ -1,7 +1,8 @@
 """`pathcast experiment`: list the experiments, run them, publish their results, and name those that are stale.
 
-Exit status: 0 when every experiment ran (whatever its claims came to), 1 when one failed, 2 for an argument that is
-wrong, 130 after Ctrl-C, 143 after SIGTERM. An experiment that fails or is interrupted leaves former results untouched.
+Exit status: 0 when every experiment ran (whatever the verdicts of its claims), 1 when one failed, 2 for a wrong
+argument, 130 after Ctrl-C, 143 after SIGTERM. An experiment that fails or is interrupted leaves earlier results
+untouched.
 """
 
 from enum import StrEnum
@@ -77,7 +78,12 @@ def run(
         errors.print(f"error: {error}", style="red", markup=False, soft_wrap=True)
         raise typer.Exit(2) from None
     if folder.exists() and not folder.is_dir():
-        errors.print(f"error: {folder} is not a folder", style="red", markup=False, soft_wrap=True)
+        errors.print(
+            f"error: {folder} is not a folder; choose another path with --output",
+            style="red",
+            markup=False,
+            soft_wrap=True,
+        )
         raise typer.Exit(2)
 
     failed = False
@@ -202,7 +208,7 @@ def _run_watched(
     from pathcast_lab.harness import run_experiment
 
     columns = (TextColumn("{task.description}"), BarColumn(bar_width=24), TimeElapsedColumn())
-    # No redrawing thread: it would take its share of the interpreter from whichever rival is being timed.
+    # No redrawing thread: it would take interpreter time from the rival that is being timed.
     with Progress(
         *columns, console=errors, transient=True, auto_refresh=False, disable=not errors.is_terminal
     ) as progress:

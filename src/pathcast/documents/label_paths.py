@@ -77,7 +77,7 @@ class LabelPaths:
 
     @property
     def slots(self) -> Int32s:
-        """The hash table of edges, for kernels (`paths_kernels.edge_slot`)."""
+        """The hash table of edges, for kernels (`label_paths_kernels.edge_slot`)."""
         return self._slots
 
     def child(self, parent: int, name: str) -> int:

@@ -58,7 +58,7 @@ class MediatedMatcher:
         if rewriting not in REWRITINGS:
             raise ValueError(f"rewriting={rewriting!r}: must be one of {', '.join(REWRITINGS)}")
         if rewriting == "engine" and engine not in (None, "xtrie"):
-            raise ValueError(f"engine={engine!r}: only 'xtrie' can rewrite inside the engine")
+            raise ValueError(f"engine={engine!r}: rewriting='engine' needs engine='xtrie' or None")
         self.mediator = mediator
         engine = "xtrie" if rewriting == "engine" else engine
         self.matcher = subscriptions.compile(engine, limits=limits, entities=entities)

@@ -49,7 +49,9 @@ class MediatedReader:
         if envelope.mapping is not None:
             return envelope.mapping
         if self.mediator is None:
-            raise MappingError(f"the document needs the mapping of schema '{envelope.name}', but there is no mediator")
+            raise MappingError(
+                f"the document needs the mapping of schema '{envelope.name}'; give mediator=… that has it"
+            )
         held = self.mediator.mapping(envelope.name, envelope.version)
         envelope.check(held)
         return held

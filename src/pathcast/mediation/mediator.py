@@ -121,7 +121,7 @@ class Mediator:
         except UnicodeDecodeError:
             raise MappingError(f"{place / _GLOBAL}: the file is not UTF-8") from None
         except ValueError:  # a NUL character, or a character that the file system's encoding lacks
-            raise MappingError(f"{str(place)!r}: there is no mediator: no file can have this name") from None
+            raise MappingError(f"cannot read a mediator from {str(place)!r}: no file can have this name") from None
         mappings = sorted(map(Mapping.open, place.glob("*.toml")), key=lambda each: (each.name, each.version))
         made = cls(tree)
         made.__setstate__((tree, mappings))

@@ -366,7 +366,7 @@ def _addressed(
     others = [topology.number(node) for node in (topology.nodes if members is None else members)]
     order = [root, *(number for number in others if number != root)] if members is None else others
     if not order:
-        raise TopologyError("a CAN needs at least one member")
+        raise TopologyError("a CAN needs at least one member, but members is empty; name some nodes, or omit members")
     found.join(order[0])
     points = found.weigh(order[0], sample)
     for number in order[1:]:

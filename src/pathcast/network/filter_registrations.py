@@ -70,7 +70,7 @@ class Registrations:
         number = registration.number if isinstance(registration, Registration) else registration
         found = self.all.get(number)
         if found is None:
-            raise TopologyError(f"unknown registration {number}")
+            raise TopologyError(f"unknown registration {number}: removed already, or made by another network")
         if isinstance(registration, Registration) and found != registration:
             raise TopologyError(f"registration {number} belongs to another network")
         return found

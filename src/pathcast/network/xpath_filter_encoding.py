@@ -49,7 +49,9 @@ def document_message(document: str | bytes | Path) -> Message:
     rows: list[dict[str, Scalar]] = []
     for publication in publications(parsed):
         if len(rows) == LIMIT:
-            raise LimitError(f"the document has more than {LIMIT:,} publications: a path repeats its tags too often")
+            raise LimitError(
+                f"the document needs more than {LIMIT:,} rows, because its paths repeat tags often; split the document"
+            )
         rows.append(dict(_pairs(publication)))
     axes = sorted({axis for row in rows for axis in row})
     distinct = dict.fromkeys(tuple(row.get(axis) for axis in axes) for row in rows)
@@ -111,9 +113,9 @@ def _range(predicate: Predicate) -> tuple[str, Interval]:
 def _tested(place: Place, attribute: str, test: Compare | None) -> tuple[str, Interval]:
     assert test is not None
     if test.operator == "!=" or (test.number is None and test.operator != "="):
-        raise Unencodable(f"it compares an attribute with {test.operator}")
+        raise Unencodable(f"it compares an attribute by {test.operator}; use =, or <, <=, >, >= with a number")
     if test.number is not None and isnan(test.number):
-        raise Unencodable("it compares with NaN, which never holds")
+        raise Unencodable("it compares with NaN, which matches nothing; remove the comparison")
     if test.number is None:
         return _axis("@", *_place(place), attribute), Interval.only(test.string)
     strict = test.operator in {"<", ">"}

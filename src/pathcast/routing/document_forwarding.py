@@ -9,8 +9,8 @@
                     ▼
                 annotations for each neighbour that gets it                         (§4, §5.3)
 
-Every step is timed, by kind (`report.STEPS`); `Outcome` has the time, in seconds of this router's work, when each copy
-leaves. Work that only the simulation does (building engines, writing reports) is not timed.
+Every step is timed, by kind (`routing_report.STEPS`); `Outcome` has the time, in seconds of this router's work, when
+each copy leaves. Work that only the simulation does (building engines, writing reports) is not timed.
 
 Invariant: a document leaves for a target at most once, and for every target with an entry that matches.
 """

@@ -155,10 +155,12 @@ class Overlay:
     def subscribe_many(self, router: str, xpaths: Sequence[str], subscribers: Sequence[str] | str) -> list[int]:
         """Add many subscriptions, for one subscriber or one per expression: all or none; return their ids."""
         if isinstance(xpaths, str):
-            raise TypeError("subscribe_many takes several expressions; use subscribe for one")
+            raise TypeError(f"xpaths must be a list of expressions, got {xpaths!r:.80}; use subscribe for a single one")
         names = [subscribers] * len(xpaths) if isinstance(subscribers, str) else list(subscribers)
         if len(names) != len(xpaths):
-            raise ValueError(f"got {len(xpaths):,} expressions and {len(names):,} subscribers; give one each")
+            raise ValueError(
+                f"got {len(xpaths):,} expressions but {len(names):,} subscribers; give one subscriber per expression"
+            )
         patterns = []
         for index, xpath in enumerate(xpaths):
             try:

@@ -280,9 +280,11 @@ class _HeaderReader:
             return ~failed
         holding = np.empty(len(failed), dtype=np.bool_)
         if unpack_beside(packed, count, failed, holding) != count:
-            raise MessageError("the header has more or fewer match bits than aggregates that can match")
+            raise MessageError(
+                f"the header has {count:,} match bits, but {np.count_nonzero(~failed):,} aggregates can match"
+            )
         if np.count_nonzero(holding) == count:
-            raise MessageError("the header has redundant match bits: all are set")
+            raise MessageError("malformed match bits in the header: all are set, so they must be omitted")
         return holding
 
     def last_places(self) -> LastPlaces:

@@ -272,7 +272,9 @@ class Broker:
     def receive(self, documents: Iterable[Readable]) -> Received:
         """Receive documents of clients; unreadable ones are rejected individually."""
         if isinstance(documents, str | bytes | bytearray | memoryview):
-            raise TypeError("receive takes a list of documents; put a single document into a list")
+            raise TypeError(
+                f"receive takes a list of documents, got a single {type(documents).__name__}; put it into a list"
+            )
         received = Received()
         for batch in self.receiving.documents(documents, received.errors):
             received.messages += self._send(batch)

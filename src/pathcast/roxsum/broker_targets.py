@@ -22,7 +22,9 @@ class Targets:
 
     def __init__(self, patterns: Mapping[Any, Iterable[str]] | None = None, namespaces: Namespaces = None) -> None:
         if patterns is not None and not isinstance(patterns, Mapping):
-            raise TypeError("targets must be a mapping, such as {'east': ['//title', '/news']}")
+            raise TypeError(
+                f"targets must be a mapping, such as {{'east': ['//title', '/news']}}, got {patterns!r:.80}"
+            )
         self.subscriptions = Subscriptions(namespaces)
         self._numbers: dict[Target, int] = {}
         self._targets: list[Target] = []
@@ -46,7 +48,7 @@ class Targets:
     def add_many(self, target: Target, xpaths: Iterable[str]) -> list[int]:
         """Add profiles of one target, all or none; return their ids."""
         if isinstance(xpaths, str):
-            raise TypeError(f"target {target!r}: patterns must be a list of expressions, not a single str")
+            raise TypeError(f"target {target!r}: patterns must be a list of expressions, got {xpaths!r:.80}")
         name = self._name(target)
         wanted = list(xpaths)
         return list(self.subscriptions.add_many(wanted, [name] * len(wanted)))

@@ -207,7 +207,9 @@ class SummarizedDocuments:
         node_of = self.paths.absorb(other.paths, nodes)
         token_of = self.skeletons.absorb(other.skeletons, nodes, node_of, used)
         if np.any(token_of == GIVEN_UP):
-            raise LimitError("the documents of both batches together have more kinds of markup than one batch can hold")
+            raise LimitError(
+                "the two batches together have more distinct pieces of markup than one batch can hold; keep them apart"
+            )
         return contents.renumbered(token_of, node_of)
 
     def _check_same(self, other: "SummarizedDocuments", ids: Int64s) -> None:
@@ -237,5 +239,5 @@ class SummarizedDocuments:
     def _found(self, id: int) -> int:
         place = self._place(id)
         if place is None:
-            raise KeyError(f"there is no document {id}")
+            raise KeyError(f"unknown document id {id}")
         return place

@@ -82,7 +82,9 @@ class RoXSum(SummarizedDocuments):
         if errors not in ("raise", "return"):
             raise ValueError(f"errors={errors!r}: must be 'raise' or 'return'")
         if isinstance(documents, str | bytes | bytearray | memoryview):
-            raise TypeError("build takes a list of documents; put a single document into a list")
+            raise TypeError(
+                f"build takes a list of documents, got a single {type(documents).__name__}; put it into a list"
+            )
         batch = cls(limits=limits, entities=entities)
         for group in [documents] if isinstance(documents, DocumentBatch) else batch._groups(documents):
             if errors == "raise" and group.errors:
@@ -193,7 +195,7 @@ class RoXSum(SummarizedDocuments):
         places = np.searchsorted(self._ids, wanted)
         found = np.append(self._ids, -1)[places] == wanted
         if not np.all(found):
-            raise KeyError(f"there is no document {int(wanted[~found][0])}")
+            raise KeyError(f"unknown document id {int(wanted[~found][0])}")
         part = RoXSum(limits=self.limits, entities=self.entities, skeletons=self.skeletons)
         part._parts = [self.contents]
         part._ids, part._rows, part._next = wanted, self._rows[places], self._next
@@ -208,7 +210,7 @@ class RoXSum(SummarizedDocuments):
         part = RoXSum(limits=self.limits, entities=self.entities, skeletons=self.skeletons)
         places = np.searchsorted(self._ids, np.asarray(ids, dtype=np.int64))
         for id in np.asarray(ids)[np.append(self._ids, -1)[places] != ids].tolist():
-            raise KeyError(f"there is no document {id}")
+            raise KeyError(f"unknown document id {id}")
         part._parts, part._rows = [self.contents], self._rows[places]
         part._ids, part._next, part._extents = np.arange(len(places), dtype=np.int64), len(places), None
         return part

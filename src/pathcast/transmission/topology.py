@@ -111,7 +111,7 @@ class Topology:
     def internet(
         cls, nodes: int, *, seed: int = 0, bandwidth: Speed = "10MB/s", latency: Speed | None = None
     ) -> "Topology":
-        """A connected graph with few nodes of many links and many nodes of few, on a plane: see `shapes.internet`.
+        """A connected graph with few nodes of many links and many nodes of few, on a plane: `topology_shapes.internet`.
 
         The default latency of a link depends on the distance of its ends: 1 ms and up to 40 ms across the plane.
         """

@@ -17,5 +17,5 @@ def test_some_kinds_alone() -> None:
 
 def test_an_unknown_kind_is_refused() -> None:
     (experiment,) = find(["engine-values"])
-    with pytest.raises(ValueError, match="kinds: there is no '6 equalities'; there are 1 equality, "):
+    with pytest.raises(ValueError, match="kinds: unknown kind '6 equalities'; the kinds are 1 equality, "):
         perform(experiment, changes=["kinds=6 equalities"])

@@ -81,7 +81,7 @@ def test_cases_are_measured_one_by_one_and_hold_their_match_rate() -> None:
 def test_a_case_can_be_measured_alone() -> None:
     tiny = ["documents=3", "rounds=1", "engines=automaton,yfilter", "points=6", "queries=50"]
     assert perform(figure("gpx-fig5a"), changes=[*tiny, "cases=as generated"]).rows.distinct("case") == ["as generated"]
-    with pytest.raises(ParameterError, match="gpx-fig5a has no case 'both'; there are: 0.06 % match, as generated"):
+    with pytest.raises(ParameterError, match="gpx-fig5a has no case 'both'; its cases are 0.06 % match, as generated"):
         perform(figure("gpx-fig5a"), changes=[*tiny, "cases=both"])
 
 

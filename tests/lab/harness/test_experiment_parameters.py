@@ -33,13 +33,13 @@ def test_what_is_not_set_stays() -> None:
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        ("documents", "'documents' is not of the form key=value"),
-        ("document=3", "no parameter 'document'; there are: documents=500, skew=0.5"),
-        ("documents=many", "'many' is not a value for 'documents' \\(int\\)"),
-        ("documents=-3", "'-3' is not a value for 'documents': it must not be negative"),
-        ("skew=nan", "'nan' is not a value for 'skew'"),
-        ("distinct=maybe", "'maybe' is not a value for 'distinct' \\(bool\\)"),
-        ("sizes=1,x", "'1,x' is not a value for 'sizes' \\(comma-separated int values\\)"),
+        ("documents", "a change must have the form key=value, got 'documents'"),
+        ("document=3", "unknown parameter 'document'; the parameters are documents=500, skew=0.5"),
+        ("documents=many", "documents: expected int, got 'many'"),
+        ("documents=-3", "documents: must be at least 0, got '-3'"),
+        ("skew=nan", "skew: must be at least 0, got 'nan'"),
+        ("distinct=maybe", "distinct: expected bool, got 'maybe'"),
+        ("sizes=1,x", "sizes: expected comma-separated int values, got '1,x'"),
     ],
 )
 def test_a_change_that_cannot_be_made_says_why(change: str, reason: str) -> None:

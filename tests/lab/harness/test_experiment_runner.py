@@ -79,7 +79,7 @@ def test_a_row_before_any_check_is_refused(toy_with: Callable[..., Experiment]) 
         yield {"size": 1, "counter": "ours", "ms": 1.0}
         run.check("too late", True)
 
-    with pytest.raises(CheckError, match="before any answer was checked"):
+    with pytest.raises(CheckError, match="before it checked an answer"):
         perform(toy_with(unchecked))
 
 

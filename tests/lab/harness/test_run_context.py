@@ -10,7 +10,7 @@ def run() -> Run:
 
 
 def test_a_check_that_fails_ends_the_run_with_what_was_found(run: Run) -> None:
-    with pytest.raises(CheckError, match="the check failed that all agree: 3 against 4"):
+    with pytest.raises(CheckError, match="check failed: all agree: 3 against 4"):
         run.check("all agree", False, "3 against 4")
     assert not run.checks
 

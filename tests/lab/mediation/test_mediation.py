@@ -30,7 +30,9 @@ def test_querying_and_transmission_make_the_response_time(name: str) -> None:
 
 
 def test_a_topology_that_there_is_not_is_named() -> None:
-    with pytest.raises(pathcast.PathcastError, match="no topology 'ring'; there is chain, leaf-only, tree"):
+    with pytest.raises(
+        pathcast.PathcastError, match="unknown topology 'ring'; the topologies are chain, leaf-only, tree"
+    ):
         topology_of("ring")
 
 

@@ -18,7 +18,7 @@ def rows_of(**schemes: list[float]) -> Rows:
 )
 def test_a_figure_falls_only_if_it_falls_at_every_step(values: list[float], verdict: str) -> None:
     if verdict == "one point":
-        with pytest.raises(LookupError, match="one point only"):
+        with pytest.raises(LookupError, match="only one point was measured"):
             falls(OURS, "bytes")(rows_of(ours=values))
         return
     assert falls(OURS, "bytes")(rows_of(ours=values)).verdict == verdict

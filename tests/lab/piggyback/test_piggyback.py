@@ -59,7 +59,7 @@ def test_about_a_tenth_of_the_subscriptions_matches_and_only_with_the_test_eleme
 
 
 def test_a_set_that_there_is_not_is_named():
-    with pytest.raises(pathcast.PathcastError, match="no set of documents 'sonnets'"):
+    with pytest.raises(pathcast.PathcastError, match="unknown set of documents 'sonnets'"):
         schema_of("sonnets")
 
 

@@ -107,10 +107,10 @@ def test_many_documents_become_one():
     one = joined_document(documents)
     sizes = np.diff(read_batch(documents).offsets)
     assert len(read_batch([one]).name) == sizes.sum() - len(documents) + 1
-    with pytest.raises(ValueError, match="nothing to join"):
+    with pytest.raises(ValueError, match="documents must not be empty"):
         joined_document([])
 
 
 def test_a_fraction_is_a_fraction():
-    with pytest.raises(ValueError, match="between 0 and 1"):
+    with pytest.raises(ValueError, match="fraction must be from 0 to 1"):
         list(steered_documents([b"<a/>"], 1.5))

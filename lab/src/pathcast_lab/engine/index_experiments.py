@@ -1,8 +1,9 @@
 """The default engine's index: building it, keeping it on disk, opening it, and the first answer of a new process.
 
-Distinct plain paths, and patterns with predicates. An index is opened in processes of their own, once each, since an
-opened one leaves its pages in memory and its code loaded; and with and without verifying the checksums of its files.
-Start-up is measured from the birth of a process to its first answer: with nothing compiled yet, and later.
+Two kinds of indexes: distinct plain paths, and patterns with predicates. An index is opened once in each of several
+processes, since opening leaves its pages in memory and its code loaded; with and without verifying the checksums of its
+files. Start-up is measured from the start of a process to its first answer, with an empty and with a filled cache of
+compiled kernels.
 """
 
 import os
@@ -32,7 +33,7 @@ assert subscriptions.compile().match("<a x='1'/>").ids.tolist() == [1]
 class Index:
     """`plain` and `trees` are numbers of distinct subscriptions, `opens` how often an index is opened.
 
-    `first_starts` with an empty cache, some 20 s each; `starts` with a filled one.
+    `first_starts` have an empty cache and take some 20 s each; `starts` have a filled one.
     """
 
     plain: tuple[int, ...] = (100_000, 1_000_000)
@@ -43,7 +44,7 @@ class Index:
 
 
 def _within(limit: float, what: str, kind: str = "", size: int = 0) -> Callable[[Rows], Judgement]:
-    """A judge: the median time of something, in seconds."""
+    """A judge: a median time, in seconds, is at most a limit."""
 
     def judge(rows: Rows) -> Judgement:
         found = rows.number("s", what=what, kind=kind, subscriptions=size)
@@ -185,7 +186,7 @@ def _row(what: str, seconds: list[float]) -> Row:
 
 
 def _start(xpath: str, **environment: str) -> float:
-    """Seconds from the birth of a process to the end of its first answer."""
+    """Seconds from the start of a process to the end of its first answer."""
     begin = perf_counter()
     command = [sys.executable, "-c", _ANSWER.format(xpath=xpath)]
     subprocess.run(command, check=True, env={**os.environ, **environment})

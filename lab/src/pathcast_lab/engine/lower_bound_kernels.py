@@ -8,8 +8,8 @@ from pathcast.kernels import kernel
 def sum_bytes(data):
     """Sum the bytes one by one.
 
-    It would stop at 255, which UTF-8 never has: so the compiler can't take many at once, as no reader can that has to
-    decide at each byte.
+    The loop would stop at 255, which does not occur in UTF-8: so the compiler cannot vectorise it, just as a reader
+    that decides at each byte cannot be vectorised.
     """
     total = 0
     for place in range(len(data)):

@@ -1,9 +1,9 @@
-"""The default engine: what a document costs at a hundred thousand subscriptions and at millions.
+"""The default engine: the time per document with a hundred thousand to millions of subscriptions.
 
-Read, match, and both, beside the floor (a kernel that sums the bytes, and one that writes the matched ids), bare
-expat, and lxml trying one compiled XPath after the other. The distinct subscriptions are the field's 153,928 NITF
-paths when they are on the machine, otherwise as many generated ones; larger sets repeat them, as subscribers do. The
-selective set has some 0.06 % matches a document.
+Reading, matching, and both are compared with the floor (a kernel that sums the bytes, and one that writes the matched
+ids), with bare expat, and with lxml, which tries one compiled XPath after the other. The distinct subscriptions are the
+field's 153,928 NITF paths if they are on the machine, otherwise as many generated paths; larger sets repeat them, as
+subscribers do. In the selective set, a document matches some 0.06 % of the paths.
 """
 
 import gzip
@@ -45,7 +45,7 @@ _DISTINCT, _SELECTIVE = 153_928, 90_000
 
 @dataclass(frozen=True)
 class Engine:
-    """`sizes` are numbers of subscriptions, `documents` how many are generated when the field's are not there."""
+    """`sizes` are numbers of subscriptions; `documents` are generated if the field's are not available."""
 
     sizes: tuple[int, ...] = (153_928, 500_000, 1_000_000)
     selective: int = _SELECTIVE
@@ -65,7 +65,7 @@ def _us(rows: Rows, workload: str, series: str, size: int) -> float:
 
 
 def _at_most(limit: float, workload: str) -> Callable[[Rows], Judgement]:
-    """A judge: microseconds a document, ids included, at the smallest size of a workload."""
+    """A judge: microseconds per document, including ids, at the smallest size of a workload."""
 
     def judge(rows: Rows) -> Judgement:
         size = _sizes(rows, workload)[0]

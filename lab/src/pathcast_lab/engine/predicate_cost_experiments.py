@@ -1,7 +1,7 @@
-"""The default engine on patterns with values and branches: what predicates and nested paths cost beside plain paths.
+"""The default engine on patterns with values and branches: the cost of predicates and nested paths over plain paths.
 
-What a plain path costs is measured on two sets of them: a part for each document, and a part for each match. A set
-with predicates is set beside that for as many matches, plus 0.1 µs for each of its candidates.
+The cost of plain paths is measured on two sets of them, and has a part per document and a part per match. A set with
+predicates is compared with the cost of plain paths with as many matches, plus 0.1 µs per candidate.
 """
 
 from collections.abc import Callable, Iterator
@@ -43,7 +43,7 @@ class EngineValues:
 
 
 def _worst(times: float, kinds: tuple[str, ...]) -> Callable[[Rows], Judgement]:
-    """A judge: the largest share of what is allowed, over some kinds and all sizes."""
+    """A judge: the largest share of the bound, over some kinds and all sizes."""
 
     def judge(rows: Rows) -> Judgement:
         found = {
@@ -53,7 +53,7 @@ def _worst(times: float, kinds: tuple[str, ...]) -> Callable[[Rows], Judgement]:
             if row["kind"] in kinds
         }
         if not found:
-            raise MissingRowError(f"no row of {', '.join(kinds)}")
+            raise MissingRowError(f"no row of the kinds {', '.join(kinds)}")
         return every(found, "{:.2f} of the bound", most=1)
 
     return judge
@@ -114,7 +114,7 @@ def engine_values(run: Run, parameters: EngineValues) -> Iterator[Row]:
     from pathcast.workloads import generate_documents, news_schema
 
     if unknown := set(parameters.kinds) - KINDS.keys():
-        raise ValueError(f"kinds: there is no '{min(unknown)}'; there are {', '.join(KINDS)}")
+        raise ValueError(f"kinds: unknown kind '{min(unknown)}'; the kinds are {', '.join(KINDS)}")
     documents = list(generate_documents(news_schema(), parameters.documents, seed=run.seed))
     for size in parameters.sizes:
         plain, few = (
@@ -148,12 +148,12 @@ def _measured(
     def once() -> None:
         matcher.engine.match_batch(reader.read(documents, borrowed=True))
 
-    # Several passes, so that patterns have chosen what they wait for.
+    # Several passes, so that patterns have selected their access predicates.
     for _ in range(5):
         once()
     run.begin(f"matching {size:,} with {kind}", parameters.rounds)
     time = race({kind: once}, rounds=parameters.rounds, after_round=run.advance)[kind]
-    # After all of them: many patterns choose in a thread, and before they have, more are candidates.
+    # After all passes: many patterns select access predicates in a thread, and until then there are more candidates.
     before = matcher.statistics()["candidates"]
     matches = matcher.engine.match_batch(reader.read(documents, borrowed=True))[1].size
     candidates = matcher.statistics()["candidates"] - before

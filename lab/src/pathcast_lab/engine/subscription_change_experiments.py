@@ -1,4 +1,4 @@
-"""Subscriptions that come and go while documents are matched: how fast, and what it costs those who match."""
+"""Subscriptions that change while documents are matched: how fast changes are, and how much they slow down matching."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -30,9 +30,9 @@ LONGEST_PAUSE_MS = 50
 
 @dataclass(frozen=True)
 class EngineChanges:
-    """`size` subscriptions to begin with, `changes` of each kind, `rate` changes a second while matching `seconds`.
+    """`size` initial subscriptions, `changes` of each kind, `rate` changes per second while matching for `seconds`.
 
-    And the same with `trees` patterns with predicates, `tree_rate` changes a second.
+    The same with `trees` patterns with predicates, `tree_rate` changes per second.
     """
 
     size: int = 100_000
@@ -127,7 +127,7 @@ def _threads(rows: Rows) -> Judgement:
         "p50_us": "median, µs",
         "p99_us": "99th percentile, µs",
         "worst_us": "worst, µs",
-        "changes_per_second": "changes a second meanwhile",
+        "changes_per_second": "changes per second meanwhile",
         "pause_ms": "longest collector pause, ms",
     },
 )
@@ -174,7 +174,7 @@ def engine_changes(run: Run, parameters: EngineChanges) -> Iterator[Row]:
 
 
 def _check(run: Run, subscriptions: "Subscriptions", matcher: "Matcher", documents: list[bytes]) -> None:
-    """A matcher that has followed its subscriptions answers as one that is made now."""
+    """Check that a matcher that has followed all changes returns the answers of a new one."""
     import pathcast
 
     anew = pathcast.Subscriptions()
@@ -191,7 +191,7 @@ def _check(run: Run, subscriptions: "Subscriptions", matcher: "Matcher", documen
 
 
 def _trees_alone(run: Run, parameters: EngineChanges, documents: list[bytes]) -> Iterator[Row]:
-    """Matches against patterns with predicates alone, quiet and while these change."""
+    """Match against patterns with predicates only, first without changes and then during changes."""
     import pathcast
     from pathcast.workloads import SubscriptionOptions, generate_subscriptions, news_schema
 
@@ -207,7 +207,7 @@ def _trees_alone(run: Run, parameters: EngineChanges, documents: list[bytes]) ->
     subscriptions = pathcast.Subscriptions()
     subscriptions.add_many(patterns[: parameters.trees])
     matcher = subscriptions.compile(engine="automaton")
-    for _ in range(3):  # so that patterns have chosen what they wait for
+    for _ in range(3):  # so that patterns have selected their access predicates
         for _ in matcher.match_many(documents):
             pass
     run.begin("matching patterns with predicates, quiet")
@@ -228,7 +228,7 @@ def _alone(
     fresh: list[str],
     trees: list[str],
 ) -> Iterator[Row]:
-    """Changes while nothing else runs; a match after each kind, which has to index them."""
+    """Time changes while nothing else runs; a match after each kind has to index them."""
     count = parameters.changes
     ids: list[int] = []
     kinds: dict[str, tuple[Callable[[int], object], int]] = {

@@ -1,10 +1,10 @@
-"""How rows of the GPX figures judge what the paper claims, and what the rows say where a claim does not hold.
+"""Judges of the GPX paper's claims, and explanations from the rows where a claim does not hold.
 
 A row of a figure has `x`, the place on its axis, and `case`, what else sets it apart (a match rate, filters per query).
 A claim must hold at every `x` of every case, unless it names a place.
 
-An explanation takes an engine's time apart: how many steps its own counts say that a document took, and how long one
-step was. The number of steps is the algorithm's; the time per step is the implementation's.
+An explanation splits an engine's time into the number of steps per document, by its own counts, and the time per step.
+The number of steps is the algorithm's; the time per step is the implementation's.
 """
 
 from collections.abc import Iterable, Iterator

@@ -1,4 +1,4 @@
-"""The figures of the GPX paper's evaluation (§5), as data: what is on the axis, what stays fixed, and what is claimed.
+"""The figures of the GPX paper's evaluation (§5), as data: the axis, the fixed settings, and the claims.
 
 `axis` names the field of `Workload` that the axis sets; a figure with `cases` is measured for each of them.
 """

@@ -1,4 +1,4 @@
-"""What the GPX paper claims of its figures, and what we aim at, as data; the judges are in `claim_judges.py`."""
+"""The claims of the GPX paper about its figures, and our targets, as data; the judges are in `claim_judges.py`."""
 
 from dataclasses import replace
 
@@ -116,7 +116,7 @@ WILDCARDS = (
 )
 DESCENDANTS = (
     Claim(
-        "more // leave the time of GPX-ap nearly unaffected (within a half)",
+        "more // leave the time of GPX-ap nearly unaffected (within 50 %)",
         PAPER,
         Steady(GPX_AP, 1.5),
         "unaffected",

@@ -27,7 +27,7 @@ of an engine's arrays and of the table of patterns. Steps are what an engine its
 compared and the like)."""
 
 
-# Axes of the figures that are no whole numbers.
+# Axes of the figures that are not whole numbers.
 PROBABILITIES = ("wildcard", "descendant")
 
 
@@ -35,7 +35,7 @@ PROBABILITIES = ("wildcard", "descendant")
 class Points:
     """`points` are places on the figure's axis, `queries` how many there are where the axis does not set it.
 
-    `seconds` is about the longest that a pass over the documents takes: engines that are too slow for that take fewer.
+    `seconds` is about the longest time of a pass over the documents: slower engines are timed on fewer documents.
     `cases` are those of the figure that are measured.
     """
 
@@ -112,7 +112,7 @@ def register(figure: Figure) -> None:
 def _settings(figure: Figure, case: str) -> Mapping[str, float | int]:
     if case not in figure.cases:
         known = ", ".join(figure.cases) or "none"
-        raise ParameterError(f"{figure.name} has no case '{case}'; there are: {known}")
+        raise ParameterError(f"{figure.name} has no case '{case}'; its cases are {known}")
     return figure.cases[case]
 
 
@@ -170,7 +170,7 @@ def _measure(run: Run, parameters: Points, x: float, case: str, workload: Worklo
 
 
 def _times(timing: Timing, rival: Filtering) -> Row:
-    """Microseconds a document, and their parts."""
+    """Microseconds per document, and their parts."""
     each = 1e6 / len(rival.documents)
     low, high = timing.interval
     return {
@@ -184,7 +184,7 @@ def _times(timing: Timing, rival: Filtering) -> Row:
 
 
 def _work(engine: "Engine", rival: Filtering, patterns: int) -> Row:
-    """What was done a document, by the engine's own counts, and what it handed to another engine."""
+    """The engine's own counts of work per document, and what it handed to another engine."""
     counts = rival.counts()
     delegated = counts.pop("delegated documents", 0.0)
     steps = sum(counts.values())

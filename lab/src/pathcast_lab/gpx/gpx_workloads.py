@@ -8,10 +8,10 @@
         at steps with a tag name
 
 NITF comes from its DTD where that is on the machine, otherwise our news schema stands in for it; protein and astronomy
-are ours in place of PSD and NASA. `mix` is a third of each. A match rate of 0 means: whatever the generator gives.
-Choosing queries by their match rate takes a while, so that of more than `pool` queries with duplicates, `pool` are
-chosen, and repeated at random. The rate is held on at most STEERED of the documents, evenly spread: on many, too few
-queries match that rarely. The rate on all documents is what a figure reports.
+are ours in place of PSD and NASA. `mix` is a third of each. A match rate of 0 means that the generator does not control
+the rate. Choosing queries by their match rate takes a while, so that of more than `pool` queries with duplicates,
+`pool` are chosen, and repeated at random. The rate is held on at most STEERED of the documents, evenly spread: on many,
+too few queries match that rarely. The rate on all documents is what a figure reports.
 """
 
 from dataclasses import dataclass, replace

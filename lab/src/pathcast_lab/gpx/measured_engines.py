@@ -1,9 +1,9 @@
 """The engines of the GPX paper's evaluation, each with what is measured of it.
 
-A name may end in `+reuse`: a GPX engine that evaluates what overlapping paths share once (§4.1, last paragraph).
+A name may end in `+reuse`: a GPX engine that evaluates the shared parts of overlapping paths once (§4.1, end).
 
 Slow engines take a sample: every n-th document, with n chosen such that a pass over them takes about as long as a
-figure gives it. Their answers are compared on the same documents, and the number stands in every row.
+figure gives it. Their answers are compared on the same documents, and every row has their number.
 """
 
 from collections.abc import Iterable
@@ -29,7 +29,7 @@ PROBED, LEAST_TIMED = 3, 10
 def build(
     run: Run, names: Iterable[str], table: "PatternTable", x: float
 ) -> tuple[dict[str, "Engine"], dict[str, float]]:
-    """The engines that are there, and how many seconds each took to build."""
+    """The available engines, and how many seconds each took to build."""
     from pathcast.matching.engine_registry import engine_class, engines
 
     built: dict[str, Engine] = {}
@@ -48,7 +48,7 @@ def build(
 
 
 def sampled(engine: "Engine", reader: "Reader", documents: list[bytes], seconds: float) -> list[int]:
-    """The documents that an engine is timed on, so that a pass takes it about so long."""
+    """The documents that an engine is timed on, so that a pass takes about this long."""
     engine.match_batch(reader.read(documents[:1]))
     probe = reader.read(documents[:: ceil(len(documents) / PROBED)])
     begin = perf_counter()
@@ -112,7 +112,7 @@ class Filtering:
         self.collecting.append(perf_counter() - matched)
 
     def counts(self) -> dict[str, float]:
-        """What the engine counted a document, over all calls."""
+        """The engine's own counts per document, over all calls."""
         after, passed = self.engine.statistics(), len(self.matching) * len(self.documents)
         grown = {name: count - self._before.get(name, 0) for name, count in after.items() if not name.endswith("bytes")}
         return {name: count / passed for name, count in grown.items() if count > 0}

@@ -1,4 +1,4 @@
-"""The harness: declare an experiment, run it, judge its claims, and store rows and plots, and publish pages."""
+"""The harness: declare an experiment, run it, judge its claims, store rows and plots, and publish pages."""
 
 from .claims import Claim, Judgement, Verdict, every, judged
 from .experiment_parameters import ParameterError, as_dict, as_text, changed

@@ -1,8 +1,8 @@
-"""Claims: what a paper says or what we aim at, and the judge that sets it beside the measured rows.
+"""Claims: statements of a paper or targets of ours, each with a judge that compares it with the measured rows.
 
-A claim is judged to one of three states. *Not measurable* is honest where the rows cannot decide: the scale is too
-small, a rival is missing, the difference drowns in noise. A judge need not look out for missing rows itself: asking
-`Rows` for one that is not there ends in that state, with the reason.
+A claim gets one of three verdicts. *Not measurable* means that the rows cannot decide: the scale is too small, a rival
+is missing, or the difference is within noise. A judge need not check for missing rows: asking `Rows` for a row that
+does not exist gives this verdict, with the reason.
 
 A claim that names no place on an axis is judged at every place, and holds only if it holds at each of them (`every`).
 """
@@ -24,14 +24,14 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True)
 class Judgement:
-    """A verdict and the measured figures it rests on, in words."""
+    """A verdict, and the measured figures that support it, as text."""
 
     verdict: Verdict
     measured: str
 
 
 def judged(holds: bool | None, measured: str) -> Judgement:
-    """A judgement from a truth value; `None` says that these rows cannot decide."""
+    """A judgement from a bool; None means that these rows cannot decide."""
     if holds is None:
         return Judgement(Verdict.NOT_MEASURABLE, measured)
     return Judgement(Verdict.HELD if holds else Verdict.NOT_HELD, measured)
@@ -51,7 +51,7 @@ def every(
     noise: they decide nothing. The judgement names the worst and the best place.
     """
     if not found:
-        raise MissingRowError("no row to judge")
+        raise MissingRowError("no rows to judge")
 
     def holds(value: float) -> bool | None:
         if undecided is not None and undecided[0] < value < undecided[1]:
@@ -90,7 +90,7 @@ class Claim:
     reason: str = ""
 
     def judge_rows(self, rows: Rows) -> Judgement:
-        """What these rows say about the claim."""
+        """The judgement of the claim on these rows."""
         try:
             return self.judge(rows)
         except MissingRowError as missing:

@@ -1,8 +1,8 @@
-"""Parameters of an experiment: a frozen dataclass, with one instance a scale and changes given as text.
+"""Parameters of an experiment: a frozen dataclass, with one instance per scale and changes given as text.
 
 `changed(parameters, ["documents=100", "engines=gpx,yfilter"])` reads each value by the field's type: `int`, `float`,
-`bool` (true, false, yes, no), `str`, and tuples of these (comma-separated). Numbers are not negative: they are sizes,
-times and shares. Anything else is a `ParameterError` that says what may be set.
+`bool` (true, false, yes, no), `str`, and tuples of these (comma-separated). Numbers must not be negative: they are
+sizes, times and shares. Anything else raises a `ParameterError` that lists the parameters.
 """
 
 import dataclasses
@@ -30,10 +30,10 @@ def changed(parameters: P, changes: Iterable[str]) -> P:
         key, equals, text = change.partition("=")
         key = key.strip().replace("-", "_")
         if not equals:
-            raise ParameterError(f"'{change}' is not of the form key=value")
+            raise ParameterError(f"a change must have the form key=value, got {change!r}")
         if key not in as_dict(parameters):
             known = ", ".join(f"{name}={as_text(value)}" for name, value in as_dict(parameters).items())
-            raise ParameterError(f"no parameter '{key}'; there are: {known or 'none'}")
+            raise ParameterError(f"unknown parameter '{key}'; the parameters are {known or 'none'}")
         values[key] = _read(key, text.strip(), kinds[key])
     return dataclasses.replace(parameters, **values)  # type: ignore[type-var]
 
@@ -44,7 +44,7 @@ def as_dict(parameters: object) -> dict[str, Any]:
 
 
 def as_text(value: object) -> str:
-    """A value the way `changed` reads it."""
+    """A value in the form that `changed` reads."""
     if isinstance(value, tuple):
         return ",".join(map(as_text, value))
     return str(value).lower() if isinstance(value, bool) else str(value)
@@ -58,9 +58,9 @@ def _read(key: str, text: str, kind: Any) -> Any:
     try:
         values = tuple(reader(part) for part in parts)
     except (ValueError, KeyError):
-        raise ParameterError(f"'{text}' is not a value for '{key}' ({_describe(kind)})") from None
+        raise ParameterError(f"{key}: expected {_describe(kind)}, got {text!r}") from None
     if one in (int, float) and not all(value >= 0 for value in values):
-        raise ParameterError(f"'{text}' is not a value for '{key}': it must not be negative")
+        raise ParameterError(f"{key}: must be at least 0, got {text!r}")
     return values if several else values[0]
 
 

@@ -1,14 +1,14 @@
 """Experiments and their registry.
 
-An experiment is a function from parameters to rows, with the claims that its rows are to judge and the plots that show
-them. The decorator registers it:
+An experiment is a function from parameters to rows, with claims that are judged on its rows, and plots of its rows. The
+decorator registers it:
 
     @experiment("reading", title="How fast documents are read", small=Reading(), paper=Reading(documents=5_000), …)
     def reading(run: Run, parameters: Reading) -> Iterator[Row]:
-        '''How it is measured: this text stands in the report.'''
+        '''How it is measured: this text appears in the report.'''
 
-An experiment stands in a file `*_experiments.py` of one of the folders beside this one. The registry imports these
-files when it is first asked, and no others: a new experiment is a new file and nothing else.
+An experiment is in a file `*_experiments.py` of one of the folders beside this one. The registry imports these files,
+and no others, on first use: to add an experiment, add a file.
 
 Invariant: these files import heavy packages inside their functions only, so importing all of them costs some 0.1 s.
 """
@@ -46,7 +46,7 @@ class UnknownExperimentError(PathcastError):
 
 @dataclass(frozen=True)
 class Experiment:
-    """What is measured, at which parameters, and what the rows are held against.
+    """An experiment: its function, parameters, claims and plots.
 
     `show` maps the columns of the report's table to their headings; without it the table has all columns.
     """
@@ -82,7 +82,7 @@ def experiment(
 
     def register(measure: Measure[P]) -> Measure[P]:
         if name in _registry and _registry[name].measure is not measure:
-            raise ValueError(f"two experiments are called '{name}'")
+            raise ValueError(f"two experiments are named '{name}'; rename one")
         scales = {"small": small, "paper": paper}
         _registry[name] = Experiment(name, title, measure, scales, tuple(claims), tuple(plots), dict(show or {}))
         return measure
@@ -98,14 +98,16 @@ def experiments() -> list[Experiment]:
 
 
 def find(names: Iterable[str]) -> list[Experiment]:
-    """The experiments with these names, in this order and each once; a name may hold `*` and `?`."""
+    """The experiments with these names, in this order and each once; a name may contain `*` and `?`."""
     known = {one.name: one for one in experiments()}
     found: dict[str, Experiment] = {}
     for name in names:
         matching = fnmatch.filter(known, name)
         if not matching:
             near = difflib.get_close_matches(name, known, n=5, cutoff=0.4)
-            advice = f"; did you mean {', '.join(near)}?" if near else f"; there are: {', '.join(known) or 'none'}"
-            raise UnknownExperimentError(f"no experiment is called '{name}'{advice}", near=near)
+            advice = (
+                f"; did you mean {', '.join(near)}?" if near else f"; the experiments are {', '.join(known) or 'none'}"
+            )
+            raise UnknownExperimentError(f"unknown experiment '{name}'{advice}", near=near)
         found.update((match, known[match]) for match in matching)
     return list(found.values())

@@ -1,8 +1,8 @@
-"""What is known of a run: a record of it, a result with its rows, and what is published of it.
+"""The outcome of a run: a record, a result with its rows, and a published record.
 
 A record has everything but figures: parameters, machine, code version, checks and verdicts. A result adds the rows,
 which stay outside the repository. A published record has the points of one chart instead, so that pages and plots can
-be made again without the rows.
+be generated again without the rows.
 """
 
 import dataclasses
@@ -17,7 +17,7 @@ from .result_rows import Rows
 
 @dataclass(frozen=True)
 class JudgedClaim:
-    """A claim beside what was measured. `reason` is the claim's own, whatever the verdict."""
+    """A claim with its verdict and measured figures. `reason` is the claim's own, whatever the verdict."""
 
     statement: str
     source: str
@@ -30,7 +30,7 @@ class JudgedClaim:
 @dataclass(frozen=True, kw_only=True)
 class Record:
     """Where figures come from. `changes` are the parameters that differ from the scale's own; `checks` counts how often
-    each statement about the answers was found to hold. `version` is that of the code, `sources` the hash of the sources
+    each statement about the answers held. `version` is that of the code, `sources` the hash of the sources
     that the experiment exercises; both are None for results that were measured before these were recorded.
     """
 

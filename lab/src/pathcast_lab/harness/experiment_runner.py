@@ -1,7 +1,7 @@
-"""The harness: run an experiment, judge its claims, store what came out.
+"""The harness: run an experiment, judge its claims, store the result.
 
 Nothing is written before the last row is measured and every check has passed, so an experiment that fails or is
-interrupted leaves former results untouched.
+interrupted leaves earlier results untouched.
 """
 
 from collections.abc import Callable, Iterable
@@ -91,7 +91,7 @@ def run_experiment(
     changes: Iterable[str] = (),
     observer: Observer | None = None,
 ) -> tuple[Result, Path]:
-    """Perform an experiment and store its result; gives the folder of the result."""
+    """Perform an experiment and store its result; return the folder of the result."""
     if experiment.plots and find_spec("matplotlib") is None:
         raise PathcastError("plots need matplotlib; run: pip install matplotlib")
     result = perform(experiment, scale=scale, seed=seed, changes=changes, observer=observer)
@@ -101,5 +101,7 @@ def run_experiment(
 def _checked(run: Run, rows: Iterable[Row]) -> Iterable[Row]:
     for row in rows:
         if not run.checks:
-            raise CheckError("a row came before any answer was checked (call run.check or run.check_equal first)")
+            raise CheckError(
+                "the experiment yielded a row before it checked an answer; call run.check or run.check_equal first"
+            )
         yield row

@@ -1,4 +1,4 @@
-"""Data from outside that an experiment uses when it is there, and does without when it is not.
+"""External data, which experiments use if they are available.
 
 The folder is the one that the environment variable `PATHCAST_DATA` names, or `../shared/data` beside the checkout.
 """
@@ -11,7 +11,7 @@ CHECKOUT = Path(__file__).resolve().parents[4]
 
 
 def data_folder(checkout: Path = CHECKOUT) -> Path | None:
-    """The folder with outside data, if there is one: by the environment, or beside the checkout."""
+    """The folder with external data, if it exists: from the environment, or beside the checkout."""
     named = os.environ.get("PATHCAST_DATA")
     folder = Path(named) if named else checkout.parent / "shared" / "data"
     return folder if folder.is_dir() else None

@@ -1,4 +1,4 @@
-"""The machine that a result was measured on: what a reader needs to judge figures, nothing that identifies it."""
+"""The machine that a result was measured on: what readers need to judge figures, nothing that identifies it."""
 
 import os
 import platform
@@ -11,7 +11,7 @@ LIBRARIES = ("numpy", "numba", "pyarrow", "lxml", "pyspark", "pyroaring", "zstan
 
 
 def machine() -> dict[str, str]:
-    """What → its description, in the order of the report."""
+    """The properties of the machine and their values, in the order of the report."""
     return {
         "processor": _processor(),
         "cores": _cores(),
@@ -53,7 +53,7 @@ def _memory() -> str:
 
 
 def load() -> float:
-    """The recent number of processes that wanted to run at once; 0 where the system does not report it."""
+    """The system's load average; 0 if the system does not report it."""
     return os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
 
 

@@ -1,11 +1,11 @@
-"""A measurement in a process of its own: for memory, and for what happens on first use.
+"""Measurements in a separate process: of memory, and of costs on first use.
 
-Memory is measured in a fresh interpreter, because in a used one what a rival frees is kept for the next, and a peak
-never goes down. First use (compiling, loading, empty caches) happens once per process. The function and its arguments
-travel by pickle, so the function stands at the top of a module.
+Memory is measured in a fresh interpreter, because a used one keeps freed memory for later, and a peak never goes down.
+First use (compiling, loading, empty caches) happens once per process. The function and its arguments are pickled, so
+the function must be at the top level of a module.
 
-`peak` is the process's high-water mark after the call, `before` what was resident when the call began; their difference
-is what the call needed at most, imports inside it included.
+`peak` is the process's high-water mark after the call, `before` its resident memory when the call began; their
+difference is the most memory that the call needed, including imports inside it.
 """
 
 import multiprocessing
@@ -24,7 +24,7 @@ _STATUS = Path("/proc/self/status")
 
 @dataclass(frozen=True)
 class Outcome(Generic[T]):
-    """What a call in a fresh process gave, how long it took, and the memory (bytes) around it."""
+    """The result of a call in a fresh process, its time, and the memory (bytes) before and after."""
 
     value: T
     seconds: float
@@ -33,12 +33,12 @@ class Outcome(Generic[T]):
 
     @property
     def growth(self) -> int:
-        """The most that the call needed on top of what was there."""
+        """The most memory that the call needed beyond that before it."""
         return max(0, self.peak - self.before)
 
 
 def in_fresh_process(function: Callable[..., T], *arguments: Any) -> Outcome[T]:
-    """Call the function in an interpreter of its own; what it raises is raised here."""
+    """Call the function in a fresh interpreter; its exceptions are raised here."""
     context = multiprocessing.get_context("spawn")
     receiving, sending = context.Pipe(duplex=False)
     process = context.Process(target=_call, args=(sending, function, arguments), daemon=True)
@@ -59,12 +59,12 @@ def in_fresh_process(function: Callable[..., T], *arguments: Any) -> Outcome[T]:
 
 
 def resident_bytes() -> int:
-    """The memory that this process occupies now; its peak so far where the system tells no more."""
+    """The resident memory of this process; its peak so far if the system reports nothing else."""
     return _status("VmRSS") or peak_bytes()
 
 
 def peak_bytes() -> int:
-    """The most memory that this process has occupied."""
+    """The peak memory of this process."""
     if found := _status("VmHWM"):
         return found
     import resource

@@ -1,11 +1,11 @@
 """The archive: results as files that outlive their run, outside the repository.
 
 `store` writes `<output>/<experiment>/<scale>/`: rows as Parquet, CSV and a Markdown table, plots as PNG and SVG, and
-everything else in `record.json`. Each scale has a place of its own, so a quick run does not cost the figures of a long
+everything else in `record.json`. Each scale has its own folder, so a quick run does not replace the figures of a long
 one. `pathcast experiment report` publishes from here (`published_records.py`).
 
-Invariant: a result is whole or absent. The new files are ready before the former result gives way, by renaming; a
-failure or Ctrl-C before that leaves everything as it was, and no trace of the attempt.
+Invariant: a result is complete or absent. The new files are complete before a rename replaces the earlier result; a
+failure or Ctrl-C before that changes nothing and leaves no files behind.
 """
 
 import json
@@ -31,7 +31,7 @@ class ArchiveError(PathcastError):
 
 
 def store(result: Result, plots: Sequence[Plot], output: Path) -> Path:
-    """Write a result; gives its folder."""
+    """Write a result; return its folder."""
     home = output / result.experiment
     final = home / result.scale
     partial = home / f".{result.scale}.new.{os.getpid()}"
@@ -84,7 +84,7 @@ def _write(result: Result, plots: Sequence[Plot], folder: Path) -> None:
 
 
 def _replace(former: Path, new: Path) -> None:
-    """Put the new folder in the place of the former one, or leave the former one there."""
+    """Replace the earlier folder with the new one, or keep the earlier one."""
     aside = former.with_name(f".{former.name}.old.{os.getpid()}")
     if former.exists():
         former.rename(aside)

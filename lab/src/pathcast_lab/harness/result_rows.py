@@ -1,10 +1,10 @@
-"""Rows: what an experiment measures, one mapping of column to plain value per point.
+"""Rows: the measurements of an experiment, one mapping from columns to plain values per point.
 
-A column holds text, numbers, truth values or nothing (`None`), so that the same rows go to Parquet, CSV and Markdown.
-The order of rows is the order in which the experiment gave them; the order of columns is that of first appearance.
+A column holds text, numbers, bools or None, so that the same rows can be written to Parquet, CSV and Markdown. Rows
+keep the order in which the experiment yielded them; columns are in the order of their first appearance.
 
-A judge of a claim asks for rows by value. Where a run holds no such row (a rival was left out, a scale is too small)
-the question raises `MissingRowError`, and the claim counts as not measurable.
+A judge of a claim asks for rows by value. If a run has no such row (a rival was left out, a scale is too small), the
+query raises `MissingRowError`, and the claim is not measurable.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -15,11 +15,11 @@ Row = Mapping[str, Value]
 
 
 class MissingRowError(LookupError):
-    """No row, or more than one, has the values asked for."""
+    """No row, or more than one, has the wanted values."""
 
 
 class Rows(Sequence[Row]):
-    """An immutable sequence of rows with the few questions that judges and plots ask."""
+    """An immutable sequence of rows, with the queries that judges and plots need."""
 
     def __init__(self, rows: Iterable[Mapping[str, object]]) -> None:
         self._rows: tuple[Row, ...] = tuple({name: _plain(name, value) for name, value in row.items()} for row in rows)
@@ -73,7 +73,7 @@ def number_in(row: Row, column: str) -> float:
     """The number in this column of a row."""
     value = row.get(column)
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise MissingRowError(f"no number in column {column!r}")
+        raise MissingRowError(f"no number in column {column!r}, got {value!r}")
     return value
 
 
@@ -84,4 +84,4 @@ def _plain(name: str, value: object) -> Value:
         value = value.item()
     if value is None or isinstance(value, str | int | float | bool):
         return value
-    raise TypeError(f"column {name!r} holds a {type(value).__name__}; a row holds text, numbers, truth values or None")
+    raise TypeError(f"column {name!r} holds a {type(value).__name__}; use str, int, float, bool or None")

@@ -1,14 +1,15 @@
-"""Timing that knows about noise.
+"""Timing that accounts for noise.
 
 Rivals are timed in one process and in alternation: a *round* calls each of them once, and the order rotates from round
-to round. Whatever slows the machine for a while (a neighbour, the clock frequency, the cache) then slows all of them,
-so the ratio of two rivals is taken round by round and only then summarised.
+to round. Anything that slows the machine for a while (other processes, the clock frequency, the cache) then slows all
+of them, so the ratio of two rivals is computed per round and then summarised.
 
 A figure is a median with an interval: the order statistics that hold the true median with at least 95 % probability,
-whatever the distribution (with fewer than 6 rounds, simply the smallest and the largest). Two rivals differ when the
-interval of their ratio leaves 1 out; everything else is noise. The `best` round is for floors: what the machine can do.
+whatever the distribution (with fewer than 6 rounds, simply the smallest and the largest). Two rivals differ if the
+interval of their ratio does not contain 1; everything else is noise. The `best` round is for floors: the machine's
+best.
 
-Cost: one uncounted call a rival to warm up, then `rounds` samples of at least `at_least` seconds each.
+Cost: one uncounted call per rival to warm up, then `rounds` samples of at least `at_least` seconds each.
 """
 
 import gc
@@ -25,7 +26,7 @@ Rival = Callable[[], object]
 
 @dataclass(frozen=True)
 class Timing:
-    """Seconds a call, one figure a round, in the order of the rounds."""
+    """Seconds per call, one figure per round, in the order of the rounds."""
 
     seconds: tuple[float, ...]
 
@@ -44,7 +45,7 @@ class Timing:
 
     @property
     def spread(self) -> float:
-        """Half the width of the interval as a share of the median: 0.02 reads as ± 2 %."""
+        """Half the width of the interval as a share of the median: 0.02 means ± 2 %."""
         low, high = self.interval
         return (high - low) / 2 / self.median if self.median else 0.0
 
@@ -77,7 +78,7 @@ def race(
     are done the race ends early, for all rivals alike. `after_round` is called after each round (for progress).
     """
     if rounds < 1:
-        raise ValueError("a race needs at least one round")
+        raise ValueError(f"rounds must be at least 1, got {rounds}")
     calls = {name: _calls_for(rival, at_least) for name, rival in rivals.items()}
     samples: dict[str, list[float]] = {name: [] for name in rivals}
     order = list(rivals)
@@ -114,7 +115,7 @@ def median_interval(samples: Sequence[float], confidence: float = 0.95) -> tuple
 
 @contextmanager
 def collector_paused() -> Iterator[None]:
-    """Collect garbage now, and not again until the block is left: a collection would hit whichever rival runs."""
+    """Collect garbage now, and not again within the block: a collection would slow down one of the rivals."""
     enabled = gc.isenabled()
     gc.collect()
     gc.disable()

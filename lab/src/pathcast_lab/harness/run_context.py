@@ -1,8 +1,8 @@
-"""A run: what an experiment's function is given besides its parameters.
+"""A run: the context that an experiment's function gets besides its parameters.
 
-It carries the seed, finds the data, reports progress, keeps notes for the report, and is the place where answers are
-checked. No time without a checked answer: the harness takes a row only after a check has passed, and a check that
-fails ends the run before anything is written.
+A run has the seed, finds the data, reports progress, collects notes for the report, and checks answers. No time
+without a checked answer: the harness accepts a row only after a check has passed, and a failed check ends the run
+before anything is written.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,7 +21,7 @@ class CheckError(PathcastError):
 
 
 class Observer(Protocol):
-    """Who watches a run: a progress display, or nobody."""
+    """Follows a run, such as a progress display."""
 
     def begin(self, stage: str, steps: int | None) -> None:
         """A stage begins, of this many steps if that is known."""
@@ -66,7 +66,7 @@ class Run:
             yield item
             self.advance()
 
-    # what the report says besides the rows
+    # text of the report besides the rows
 
     def note(self, text: str) -> None:
         """A remark for the report: what was left out, extrapolated or delegated."""
@@ -78,13 +78,13 @@ class Run:
     def check(self, statement: str, holds: bool, found: str = "") -> None:
         """Record that a statement about the answers holds, or end the run."""
         if not holds:
-            raise CheckError(f"the check failed that {statement}" + (f": {found}" if found else ""))
+            raise CheckError(f"check failed: {statement}" + (f": {found}" if found else ""))
         self.checks[statement] = self.checks.get(statement, 0) + 1
 
     def check_equal(self, statement: str, answers: Mapping[str, object]) -> None:
         """Record that all rivals give the same answer as the first, or end the run and name the one that does not."""
         if len(answers) < 2:
-            raise ValueError("answers can be compared when there are at least two")
+            raise ValueError(f"check_equal needs at least two answers, got {len(answers)}")
         (first, expected), *others = answers.items()
         for name, answer in others:
             same = _same(expected, answer)

@@ -1,9 +1,9 @@
-"""Rivals of the join server: DuckDB and a plain loop, which work out a change's join results for each subscription.
+"""Rivals of the join server: DuckDB and a plain loop, which compute a change's join results for each subscription.
 
-What they find for an inserted R tuple are the results of the changed join, σ(a) {tuple} ⋈ σ(c) S: what `enum-j` sends.
-`DuckDB` does it for all subscriptions in one query over a table of their ranges; `DuckDB, one by one` asks a query a
-subscription, of a sample; the loop looks at every subscription of a sample and the S tuples of its join value. Of a
-sample, times are multiplied by how many times larger the whole is.
+For an inserted R tuple they compute the new join results, σ(a) {tuple} ⋈ σ(c) S, which `enum-j` sends. `DuckDB` runs
+one query for all subscriptions over a table of their ranges; `DuckDB, one by one` runs one query per subscription of a
+sample; the loop tests every subscription of a sample and the S tuples of its join value. Times of a sample are
+extrapolated to all subscriptions.
 
 `Oracle` is DuckDB with all tables, for the rows that a subscription must have.
 """
@@ -21,7 +21,7 @@ _KINDS = {"int": "bigint", "float": "double", "bytes": "blob"}
 
 
 class Rival(Protocol):
-    """Works out a change's join results. `sample`: the places that it looks at; None for all."""
+    """Computes a change's join results. `sample`: the places of the subscriptions; None for all."""
 
     @property
     def name(self) -> str: ...
@@ -30,7 +30,7 @@ class Rival(Protocol):
     def sample(self) -> range | None: ...
 
     def results(self, row: Mapping[str, Any]) -> object:
-        """The results of an insertion into R, in whatever form: this is what is timed."""
+        """The results of an insertion into R, in any form; this call is timed."""
 
     def answer(self, row: Mapping[str, Any]) -> Answer:
         """How many results each subscription has."""
@@ -114,7 +114,7 @@ class OneQuery:
 
 
 class Queries:
-    """A query a subscription."""
+    """One query per subscription."""
 
     name = "DuckDB, one by one"
 

@@ -2,8 +2,8 @@
 
 A change is timed from the call to the last message's bytes, as the paper counts the output of messages: time of the
 processor, not of the clock, so that a busy machine disturbs less. Servers take
-changes in alternation, some at a time, in rotating order; one that has used up its seconds stops, so that a scheme
-that tells thousands of subscriptions one by one sees fewer changes than the others. Garbage is collected before.
+changes in alternation, some at a time, in rotating order; one that has used up its seconds stops, so a scheme
+that notifies thousands of subscriptions one by one gets fewer changes than the others. Garbage is collected before.
 
 Invariant: every server takes the changes of its stream in order, and no time is taken before its clients' rows and
 DuckDB's have been compared.
@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     from pathcast.messages import Message
     from pathcast_lab.workloads import Change, JoinWorkload
 
-# The number of changes of one server before the next server has its turn: the first ones find their memory out of the
-# caches.
+# The number of changes of one server before the next server's turn: the first changes of a turn find cold caches.
 _TURN = 50
 # The least number of changes that are timed, however long they take.
 _LEAST = 6
@@ -40,7 +39,7 @@ _STUDENT = (12.71, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228
 
 @dataclass
 class Tally:
-    """What the changes that a server was given came to."""
+    """The counts and times of a server's changes."""
 
     seconds: dict[str, float] = field(default_factory=dict)
     changes: Counter[str] = field(default_factory=Counter)
@@ -51,7 +50,7 @@ class Tally:
     description: int = 0
 
     def us(self, verb: str) -> float | None:
-        """µs a change of this kind."""
+        """µs per change of this kind."""
         return 1e6 * self.seconds[verb] / self.changes[verb] if self.changes[verb] else None
 
     @property
@@ -66,7 +65,7 @@ class Tally:
 
 @dataclass
 class Entrant:
-    """A server, and how far it is in its stream of changes."""
+    """A server, and its position in its stream of changes."""
 
     scheme: str
     server: "JoinServer"
@@ -111,7 +110,7 @@ def race_changes(
     last = {entrant.scheme: min(entrant.place + count, len(changes)) for entrant in entrants}
 
     def done(entrant: Entrant) -> bool:
-        # Insertions and deletions come in pairs, and pairs are not torn.
+        # Insertions and deletions come in pairs, and pairs are not split.
         tally = tallies[entrant.scheme]
         spent = tally.spent >= seconds and tally.changes.total() >= _LEAST
         return entrant.place >= last[entrant.scheme] or (spent and entrant.place % 2 == 0)
@@ -128,7 +127,7 @@ def race_changes(
 
 
 def race_rivals(rivals: Sequence[Rival], rows: Sequence[Mapping[str, Any]], whole: int) -> dict[str, float]:
-    """Seconds an insertion for all subscriptions; a sample's time is extrapolated."""
+    """Seconds per insertion for all subscriptions; a sample's time is extrapolated."""
     spent: dict[str, float] = {}
     for rival in rivals:
         rival.results(rows[0])
@@ -170,7 +169,7 @@ def check_clients(
 
 
 def deliver(message: "Message", clients: "Iterable[Client]") -> None:
-    """Hand a message to all clients, but one that names its receiver to no other: their filters ask for the name."""
+    """Hand a message to all clients, or only to the one that the message names, as filters would."""
     from pathcast.joins.schemes.message_attributes import TO
 
     for client in clients:

@@ -1,4 +1,4 @@
-"""What the select-join paper says of its server's figures (§6.1), what we aim at, and how our rows judge it.
+"""The claims of the select-join paper about its server (§6.1), our targets, and their judges.
 
 A row has a series (a scheme, or a rival), the number of subscriptions and the mean number of results of an insertion
 (`rjor`); its `us` is the mean over seeds with an interval. A claim must hold at every setting that the rows have,
@@ -129,12 +129,17 @@ TIMES = (
     Claim("Ref-J+ is slower than Ref-J", PAPER, slower(REF_J_PLUS, [REF_J]), "slower"),
     Claim("Ref-SJ-Sub is slower than Tup, Clu and Clu+", PAPER, slower(SUB, [TUP, CLU, CLU_PLUS]), "slower"),
     Claim(
-        "Clu's overhead over Tup is insignificant (we take: at most a half)",
+        "Clu's overhead over Tup is insignificant (criterion: at most 50 %)",
         PAPER,
         within(CLU, TUP, 1.5),
         "insignificant",
     ),
-    Claim("so is that of Clu+", PAPER, within(CLU_PLUS, TUP, 1.5), "insignificant"),
+    Claim(
+        "Clu+'s overhead over Tup is insignificant (criterion: at most 50 %)",
+        PAPER,
+        within(CLU_PLUS, TUP, 1.5),
+        "insignificant",
+    ),
     Claim(
         "Clu+ grows less with the subscriptions than Enum-SJ",
         "Chandramouli, Yang 2008, §3.2.3",
@@ -170,7 +175,7 @@ TARGETS = (
 )
 RATES = (
     Claim(
-        "Ref-J is very good where an insertion has few results (we take: at most twice the fastest scheme)",
+        "Ref-J is very good where an insertion has few results (criterion: at most twice the fastest scheme)",
         PAPER,
         fastest_at_fewest(REF_J, REFORMULATED, 2),
         "very good",
@@ -186,7 +191,7 @@ DESCRIPTIONS = (
         "smallest",
     ),
     Claim(
-        "Clu+ beats Sub and Tup by a wide margin (we take: to less than a half)",
+        "Clu+ beats Sub and Tup by a wide margin (criterion: less than half)",
         PAPER,
         smallest("description", CLU_PLUS, (SUB, TUP), 2),
         "wide margin",

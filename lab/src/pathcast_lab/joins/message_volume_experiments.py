@@ -1,7 +1,7 @@
-"""What each scheme injects into a network: messages and bytes an event, on every workload of the paper's evaluation.
+"""Messages and bytes per event that each scheme injects into a network, on every workload of the paper's evaluation.
 
-Injected once and travelling far are different things: a message of `rel-sel` is small and goes to all who select its
-tuple, one of `ref-sj-*` to those who lack it. What links carry is the network's part.
+Injected bytes are not the bytes on links: a message of `rel-sel` is small and goes to all subscribers who select its
+tuple, a message of `ref-sj-*` only to those who lack the tuple. The experiments of `network` measure links.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -71,17 +71,17 @@ def _made(name: str, parameters: Messages, seed: int, events: int) -> "JoinWorkl
         FACTS: lambda: star(100),
     }
     if name not in makers:
-        raise ValueError(f"workloads: there is no '{name}'; there are {', '.join(makers)}")
+        raise ValueError(f"workloads: unknown workload '{name}'; the workloads are {', '.join(makers)}")
     return makers[name]()
 
 
 def _binary(judge: Callable[[Rows], Judgement]) -> Callable[[Rows], Judgement]:
-    """A judge that looks at the workloads of two tables alone, as the paper's table does."""
+    """A judge of the workloads of two tables only, as in the paper's table."""
     return lambda rows: judge(Rows(row for row in rows if row["workload"] in {BINARY, STOCKS}))
 
 
 def _of_many(judge: Callable[[Rows], Judgement]) -> Callable[[Rows], Judgement]:
-    """A judge that can't decide below the paper's number of subscriptions: who enumerates them pays for each."""
+    """A judge that needs the paper's number of subscriptions: schemes that enumerate them pay for each."""
 
     def judged_at(rows: Rows) -> Judgement:
         found = judge(rows)
@@ -112,7 +112,7 @@ def _of_many(judge: Callable[[Rows], Judgement]) -> Callable[[Rows], Judgement]:
             "lowest",
         ),
         Claim(
-            "enumeration takes orders of magnitude more of the server's bandwidth (we take: 100 times)",
+            "enumeration takes orders of magnitude more of the server's bandwidth (criterion: 100 times)",
             _TABLE_3,
             _of_many(_binary(claims.smallest("bytes", claims.CLU_PLUS, (claims.ENUM_J, claims.ENUM_SJ), 100))),
             "orders of magnitude",

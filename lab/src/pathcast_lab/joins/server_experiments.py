@@ -1,7 +1,7 @@
 """The server side of the select-join paper's evaluation (§6.1): Figures 5 and 8, and Table 4.
 
-Every scheme's server is given the same rows, subscriptions and changes; rivals are DuckDB and a plain loop. What a
-figure varies is data in `FIGURES`. Messages on the way to subscribers are the network's part.
+Every scheme's server is given the same rows, subscriptions and changes; rivals are DuckDB and a plain loop. The
+figures are data in `FIGURES`. The experiments of `network` measure the traffic of messages.
 """
 
 from collections.abc import Iterator, Mapping
@@ -71,7 +71,7 @@ class Figure:
     paper: Mapping[str, object] = field(default_factory=dict)
 
 
-# What a series came to in one seed: µs an insertion, and what was counted.
+# The figures of a series in one seed: µs per insertion, and counts.
 _Found = tuple[float, Tally | None]
 _CHECKED, _COMPARED = 8, 6
 
@@ -134,7 +134,7 @@ def _at_size(
 
 
 def _figures(run: Run, parameters: Joins, size: int, series: str, seeds: list[_Found]) -> dict[str, float | None]:
-    """What the seeds of one series come to."""
+    """The figures of one series over all seeds."""
     mean, low, high = mean_interval([us for us, _ in seeds])
     tallies = [tally for _, tally in seeds if tally is not None]
     row: dict[str, float | None] = {"us": mean, "us_low": low, "us_high": high}
@@ -199,7 +199,7 @@ _TIMES = {
     "changes": "changes",
     "memory": "bytes of memory per subscription",
 }
-# What a plot can tell apart: the paper's schemes; and ours beside what rivals take to find results.
+# Series that a plot can show: the paper's schemes; and ours beside the rivals.
 _PAPERS = frozenset(SCHEMES) - {claims.MIN}
 _RIVALS = frozenset({claims.CLU_PLUS, claims.ENUM_J, OneQuery.name, Queries.name, Loop.name})
 

@@ -1,4 +1,4 @@
-"""What the mediation paper claims of its figures (§5.2), and how our rows judge it.
+"""The claims of the mediation paper about its figures (§5.2), and their judges.
 
 Response time is querying plus transmission. The paper's engine is XTrie; claims about response time are judged on the
 default engine, those that compare the ways' querying times on `xtrie`, as the paper does. A claim must hold at every
@@ -131,7 +131,7 @@ def same_increase(way: str, over: str, within: float) -> Judge:
 
 
 def _named(key: dict[float, float], source: str = PAPER) -> tuple[PaperPoint, ...]:
-    """What the paper says that NDDR saves of SDR's response time: x → part."""
+    """The share of SDR's response time that NDDR saves in the paper: x → share."""
     return tuple(
         PaperPoint(NDDR_DEFAULT, x, 1 - part, f"{source}: as a part of our SDR", of=SDR_DEFAULT)
         for x, part in key.items()

@@ -1,7 +1,7 @@
-"""The mediation paper's evaluation (§5.2), Figures 5(a) to 5(c) and subscriptions a router; what each varies is data.
+"""The mediation paper's evaluation (§5.2), Figures 5(a) to 5(c) and subscriptions per router, declared as data.
 
-Response time is querying (measured) and transmission (modelled), apart. Our engines take a hundredth of what the
-paper's took for a document, so that at its bandwidths transmission is nearly all there is: what a way sends decides.
+Response time is the sum of querying (measured) and transmission (modelled). Our engines take a hundredth of the time
+of the paper's engine per document, so at the paper's bandwidths nearly all of the response time is transmission.
 """
 
 from collections.abc import Iterator, Mapping
@@ -73,7 +73,7 @@ def topology_of(name: str) -> tuple["Topology", bool]:
         return Topology.chain(4), name == "leaf-only"
     if name == "tree":
         return Topology.tree(4, 2), False
-    raise PathcastError(f"no topology '{name}'; there is chain, leaf-only, tree")
+    raise PathcastError(f"unknown topology '{name}'; the topologies are chain, leaf-only, tree")
 
 
 def measure(run: Run, parameters: Mediation) -> Iterator[Row]:

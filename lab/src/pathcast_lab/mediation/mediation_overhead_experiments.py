@@ -1,4 +1,4 @@
-"""What mediation costs beside reading and matching, with the default engine, and what a stream would hold back.
+"""The cost of mediation over reading and matching, with the default engine, and how much a stream would hold back.
 
 Four runs over the same documents, interleaved: the original against as many subscriptions to the publisher's own
 schema, which is what there is without mediation; the rewritten document against those to the global schema, read like

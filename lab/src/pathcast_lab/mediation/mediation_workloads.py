@@ -1,6 +1,6 @@
 """The mediation paper's workload (§5.1): course catalogues, subscriptions to their global schema, routers and ways.
 
-The paper's benchmark data is not to be had: catalogues are generated (`workloads/course_catalogues.py`), forty local
+The paper's benchmark data is not available: catalogues are generated (`workloads/course_catalogues.py`), forty local
 schemas with its kinds of heterogeneity and about its counts of operators. Subscriptions have up to 8 steps, `*` and
 nested paths with probability 0.2, as the paper has them, and `//` with 0.2.
 
@@ -43,7 +43,7 @@ class Way(NamedTuple):
 
 @dataclass(frozen=True)
 class Sent:
-    """A document as it leaves its publisher: as it is, in the global schema, and with its mapping."""
+    """A document of a publisher in three forms: original, in the global schema, and with its mapping."""
 
     schema: str
     original: bytes
@@ -56,7 +56,7 @@ class Sent:
 
 
 def mediator_of(catalogues: "Sequence[Catalogue]") -> "Mediator":
-    """A mediator that knows these catalogues by the truth about them."""
+    """A mediator with the true mappings of these catalogues."""
     from pathcast.mediation import Mediator
     from pathcast_lab.workloads import GLOBAL
 
@@ -91,7 +91,7 @@ Matching = Callable[[Sent], list[int]]
 
 
 def matching_by(way: Way, mediator: "Mediator", subscriptions: "Subscriptions") -> Matching:
-    """What a router does with a document that comes to it: the ids that it matches."""
+    """A router's function from a document to the ids that match."""
     if way.kind == SDR:
         plain = subscriptions.compile(way.engine)
         return lambda sent: plain.match(sent.rewritten).ids.tolist()
@@ -100,5 +100,5 @@ def matching_by(way: Way, mediator: "Mediator", subscriptions: "Subscriptions") 
 
 
 def all_of(routers: Sequence[Matching], documents: Sequence[Sent]) -> Callable[[], object]:
-    """What is timed: every router matches every document."""
+    """The timed call: every router matches every document."""
     return lambda: [match(document) for match in routers for document in documents]

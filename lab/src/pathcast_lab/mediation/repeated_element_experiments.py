@@ -1,4 +1,4 @@
-"""NDDR against IDDR as what an exchange repeats is repeated more often (§5.2, "NDDR vs. IDDR").
+"""NDDR against IDDR, by how often an exchange repeats an element (§5.2, "NDDR vs. IDDR").
 
 A publisher has articles inside their authors; the global schema has authors inside articles. Each author of n articles
 comes n times in the rewritten document: between reader and engine it is written and matched n times, inside the engine
@@ -53,7 +53,7 @@ class Repeats:
 
 
 def mediator_of_authors() -> "Mediator":
-    """Knows the publisher `authors`, whose articles stand inside their authors."""
+    """A mediator with the publisher `authors`, whose articles are inside their authors."""
     from pathcast.mediation import Exchange, Mapping, Mediator
     from pathcast.mediation.mappings.schema_mapping import read_tree
 

@@ -1,9 +1,9 @@
-"""What each further schema costs: under data rewriting a mapping, under query rewriting an index of its own.
+"""The cost of each further schema: a mapping under data rewriting, an index under query rewriting.
 
-With this many schemas registered: the bytes of what a router holds for them, the time until the last one's documents
-can be matched, and what its mapping takes on the way, as a header or as a reference to a mapping that the router holds.
-Registering is measured per node of the local schema. Derivation is held against the generator's truth, which it never
-sees: the share of nodes that get the same operators.
+With this many schemas registered: the bytes that a router holds for them, the time until documents of the last schema
+can be matched, and the bytes of its mapping in messages, as a header or as a reference to a mapping that the router
+has. Registering is measured per node of the local schema. Derived mappings are compared with the generator's true
+mappings, which the derivation does not see: the share of nodes that get the same operators.
 """
 
 from collections.abc import Iterator
@@ -95,15 +95,15 @@ def _header_time(rows: Rows) -> Judgement:
     paper=Schemas(subscriptions=4_000, rounds=7),
     claims=(
         Claim(
-            "query rewriting takes space for each schema (we take: n/4 times the space for n schemas)",
+            "query rewriting takes space for each schema (criterion: n/4 times the space for n schemas)",
             "Ni, Chan 2009, §1",
             _space,
             "grows",
         ),
-        Claim("a new schema costs more under query rewriting (we take: twice)", "Ni, Chan 2009, §1", _update, "more"),
-        Claim("mappings as headers take few bytes (we take: 5 %)", _HEADERS, _header_bytes, "little"),
+        Claim("a new schema costs more under query rewriting (criterion: twice)", "Ni, Chan 2009, §1", _update, "more"),
+        Claim("mappings as headers take few bytes (criterion: 5 %)", _HEADERS, _header_bytes, "little"),
         Claim(
-            "mappings as headers take little time (we take: 10 %)",
+            "mappings as headers take little time (criterion: 10 %)",
             _HEADERS,
             _header_time,
             "little",
@@ -195,7 +195,7 @@ def schemas(run: Run, parameters: Schemas) -> Iterator[Row]:
 
 
 def _registered(mediator: "Mediator", catalogue: "Catalogue", rounds: int) -> float:
-    """Register a catalogue; seconds a node of its schema, of the quickest of some times."""
+    """Register a catalogue several times; return the shortest time in seconds per node of its schema."""
     from pathcast.mediation.schemas.similarity_flooding import nodes_of
 
     best = float("inf")
@@ -207,7 +207,7 @@ def _registered(mediator: "Mediator", catalogue: "Catalogue", rounds: int) -> fl
 
 
 def _recovered_nodes(mediator: "Mediator", catalogue: "Catalogue") -> tuple[int, int]:
-    """How many nodes were given the operators of the truth, and how many there are."""
+    """How many nodes got the operators of the true mapping, and how many there are."""
     from pathcast.mediation.schemas.similarity_flooding import nodes_of
 
     truth, derived = _operators_at(catalogue.mapping), _operators_at(mediator.mapping(catalogue.name))
@@ -237,7 +237,7 @@ def _first_answer(run: Run, matcher: "MediatedMatcher", static: "MediatedMatcher
 
 
 def _held(mediator: "Mediator", asked: "Subscriptions", way: str) -> int:
-    """Bytes of the index, and of what is there for each schema."""
+    """Bytes of the index, and of the data for each schema."""
     from pathcast.mediation.rewriting.query_rewriter import QueryIndex
 
     size = int(asked.bytes)
@@ -253,7 +253,7 @@ def _held(mediator: "Mediator", asked: "Subscriptions", way: str) -> int:
 
 
 def _travelling(mediator: "Mediator", matcher: "MediatedMatcher", document: bytes, name: str) -> dict[str, float]:
-    """Bytes that a mapping or a reference adds to a document, and µs to match what comes so."""
+    """Bytes that a mapping or a reference adds to a document, and µs to match such a message."""
     from pathcast_lab.harness import race
 
     messages = {kind: mediator.pack(document, name, with_mapping=kind == "header") for kind in ("header", "reference")}

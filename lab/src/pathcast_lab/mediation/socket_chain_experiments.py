@@ -1,10 +1,10 @@
 """Figure 5(c), *real*: four routers, a process each, in a chain of TCP connections.
 
 A router receives a message, bridges and matches it, sends it on as it came, and reports when it had the message, when
-it had its matches, and what they were. Clocks are one: that of the machine. So querying time is what routers spent, and
-all else between the first send and the matches is transmission, the operating system's work included.
+it had its matches, and what they were. All use the machine's clock. So querying time is the time of the routers, and
+all other time between the first send and the matches is transmission, including the operating system's work.
 
-A message is a length of 8 bytes, which way of bridging, and the bytes that this way sends.
+A message is a length of 8 bytes, the number of the way, and the bytes that this way sends.
 """
 
 import multiprocessing
@@ -40,7 +40,7 @@ class Sockets:
 
 @dataclass(frozen=True)
 class Place:
-    """What a router needs to know to begin: everything else it makes for itself."""
+    """What a router needs to start."""
 
     ways: tuple[str, ...]
     subscriptions: int
@@ -73,7 +73,7 @@ def _matchers(place: Place) -> list[Callable[[Sent], list[int]]]:
 
 
 def serve(place: Place, reports: Connection) -> None:
-    """A router: takes one connection, and lives until that is closed."""
+    """A router: accepts one connection, and runs until it is closed."""
     matchers = _matchers(place)
     with closing(socket.create_server(("127.0.0.1", 0))) as server:
         reports.send(server.getsockname()[1])
@@ -216,7 +216,7 @@ def sockets(run: Run, parameters: Sockets) -> Iterator[Row]:
 
 
 def _mean_times(chain: Chain, messages: Sequence[bytes]) -> tuple[float, float]:
-    """Means over deliveries of the time to the matches, and of what routers had spent by then."""
+    """Means over deliveries of the time to the matches, and of the routers' time until then."""
     whole = querying = deliveries = 0.0
     for message in messages:
         begun, reports = chain.publish(message)

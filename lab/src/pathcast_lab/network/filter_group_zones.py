@@ -1,9 +1,9 @@
 """Zones for the messages of standing joins: a content-addressable network for each group of filters.
 
-The select-join paper's cost model (appendix D) has a space a group of semijoins: its dimensions are the ranges on the
-base and the filtering table, and its zones are shared out evenly among the group's subscriptions. So has every kind of
-message here: those of semijoins between R and S the space of the ranges on R and S, rows of a selection that of their
-own table alone, results of a join that of all its tables. All spaces are over the same nodes.
+The select-join paper's cost model (appendix D) has a space per group of semijoins: its dimensions are the ranges on the
+base and the filtering table, and its zones are divided evenly among the group's subscriptions. Here, too, each kind of
+message has a space: semijoins between R and S that of the ranges on R and S, rows of a selection that of their own
+table, results of a join that of all its tables. All spaces have the same nodes.
 
 Invariant: a message is routed in one space, whose filters are all that can match it.
 Cost: zones are made once for each set of tables, and used by all schemes.
@@ -33,7 +33,7 @@ Tables = tuple[str, ...]
 @dataclass
 class Group:
     """The network of some tables' ranges, the numbers of the forms or signatures whose messages go there, and the
-    subscriptions that have filters there: which is the first of a batch, and the batch.
+    subscriptions that have filters there: the first of each batch, and the batch.
     """
 
     network: ContentNetwork
@@ -43,7 +43,7 @@ class Group:
     batches: tuple[tuple[int, JoinBatch], ...]
 
     def expect(self, *, filters: bool) -> None:
-        """Let the network's nodes know the extents of all those filters, or that there are none."""
+        """Tell the network's nodes the extents of all these filters, or that there are none."""
         space = self.counter.addresses.space
         points, numbers = [np.empty((0, space.dimensions), np.int64)], [np.empty(0, np.int64)]
         for first, batch in self.batches if filters else ():
@@ -98,7 +98,7 @@ def _together(workload: JoinWorkload, columns: Tables, count: int) -> JoinBatch:
 
 
 def _spaces(server: JoinServer, workload: JoinWorkload) -> dict[Tables, tuple[Space, frozenset[int]]]:
-    """For each set of tables that messages are about: how they are read, and the numbers that they bear."""
+    """For each set of tables that messages concern: their readings, and their numbers."""
     forms: dict[Tables, dict[int, Form]] = {}
     results: dict[Tables, int] = {}
     first = 1
@@ -135,7 +135,7 @@ def _bounds(tables: Tables) -> dict[tuple[str, str], tuple[float, float]]:
 
 
 def group_of(groups: list[Group], message: Message) -> Group:
-    """The group whose zones a message goes through; any for a message to one subscriber, which goes straight."""
+    """The group whose zones a message passes; any group for a message to one subscriber, which is sent directly."""
     if TO in message:
         return groups[0]
     return next(group for group in groups if message[FORM] in group.numbers)

@@ -1,7 +1,7 @@
 """The overlay of the select-join paper's evaluation (§6): hosts, subscribers at them, and networks of zones over them.
 
-The overlay is a tree of shortest paths over hosts of an internet-like graph. All schemes use the same zones: those that
-halving by load gives for the ranges of a sample of the subscriptions.
+The overlay is a tree of shortest paths over hosts of an internet-like graph. All schemes use the same zones,
+halved by the load of a sample of the subscriptions.
 """
 
 from collections.abc import Iterable, Iterator
@@ -19,7 +19,7 @@ from pathcast.network.tree.filter_table import FilterTable
 from pathcast.transmission import Topology, Underlay
 from pathcast_lab.workloads import DOMAIN, JoinBatch, JoinWorkload
 
-# The kinds of messages that an insertion into a table, and a deletion from it, can lead to.
+# The kinds of messages that an insertion into a table, and a deletion from it, can cause.
 KINDS = frozenset({ARRIVE, DEPART, EXPOSE, WITHDRAW})
 BOUNDS = {("R", "a"): (0.0, DOMAIN), ("S", "c"): (0.0, DOMAIN)}
 
@@ -106,7 +106,7 @@ def filters_of(server: JoinServer, id: int) -> list[Filter]:
 
 
 def single(term: In) -> bool:
-    """Whether a range holds one value alone."""
+    """Whether a range holds a single value."""
     return term.interval == Interval.only(term.interval.low)
 
 
@@ -128,7 +128,7 @@ def _distinct_member(batch: JoinBatch) -> int:
     for member, row in enumerate(zip(*(end for pair in batch.ranges.values() for end in pair), strict=True)):
         if len(set(row)) == len(row) and all(row):
             return member
-    raise ValueError("no subscription of the batch has ends that all differ")
+    raise ValueError("the batch needs a subscription whose range ends all differ and are not 0; none has")
 
 
 def _columns(shaped: Shaped, batch: JoinBatch, member: int) -> Floats:

@@ -41,7 +41,7 @@ def measure(run: Run, parameters: Setting, kind: str = "binary joins") -> Iterat
         groups, nodes = zones.of(workload), placed(len(workload), topology, run.seed)
         found = {}
         for scheme in run.steps(f"{point}", parameters.schemes):
-            # More subscriptions have the same ones first, and only the first are simulated.
+            # A larger workload begins with the same subscriptions, and only the first are simulated.
             same = scheme, *(value for name, value in point.items() if name != "subscriptions"), id(groups)
             if scheme not in UNICAST and same not in held:
                 _check(run, workload, parameters, scheme, groups, nodes)
@@ -75,7 +75,7 @@ class _Zones:
 
 
 def _points(parameters: Setting) -> Iterator[dict[str, int]]:
-    """Every combination of what varies."""
+    """Every combination of the varied settings."""
     for values in product(*(getattr(parameters, name) for name in _VARIED)):
         yield dict(zip(_VARIED, values, strict=True))
 

@@ -12,11 +12,11 @@ SEMIJOINS = ("enum-sj", "ref-sj-sub", "ref-sj-tup", "ref-sj-clu", OURS)
 
 @dataclass(frozen=True)
 class Setting:
-    """What varies has several values; of a hundred insertions each has a join value of its own.
+    """Varied settings have several values; each of a hundred insertions has its own join value.
 
     `checked`: subscriptions of the network that is simulated packet by packet.
     `unicast_events` and `result_events` bound the insertions of schemes that send to each subscriber alone, and of
-    those that send each result: that is far more, and far from what decides.
+    those that send each result: these send far more, and do not affect the claims.
     `alike`: the deviation of c among rows of one join value (`ALIKE` of `join_workloads.py`).
     """
 
@@ -172,7 +172,7 @@ def network_fig7(run: Run, parameters: Setting) -> Iterator[Row]:
     paper=replace(PAPER, joined_rows=(500, 1_000, 2_500, 5_100, 10_000, 20_000)),
     claims=(
         Claim(
-            "Ref-SJ-Clu+ is usually 10 times below the strawmen (we take: in more than half of the cases)",
+            "Ref-SJ-Clu+ is usually 10 times below the strawmen (criterion: in more than half of the cases)",
             "select-join paper, §6.1",
             usually(10, "bytes", STRAWMEN),
             "10 times",

@@ -62,7 +62,7 @@ def measure(run: Run, parameters: Payloads) -> Iterator[Row]:
                 bare.add(message, route)
                 for network in networks.values():
                     if network.publish(message) != route.recipients:
-                        raise AssertionError(f"not all {route.recipients} recipients have got a message")
+                        raise AssertionError(f"a message did not reach all of its {route.recipients} recipients")
             run.advance()
         yield from _rows(scheme, networks, bare, parameters.insertions - parameters.warm)
 
@@ -93,12 +93,12 @@ class PublishedTraffic:
         self.deliveries += len(trace.deliveries)
         self.delivery_hops += sum(one.hops for one in trace.deliveries)
         if any(one.message != message for one in trace.deliveries[-1:]):
-            raise AssertionError("a subscriber got another message than was published")
+            raise AssertionError("a subscriber got a message that differs from the published one")
         return len(trace.deliveries)
 
     @property
     def counts(self) -> list[PayloadCounts]:
-        """What became of payloads at the nodes that know of them, since the network was built."""
+        """The payload counts of all nodes since the network was built."""
         return [one.payloads.counts for one in self.network.forwarders if one.payloads is not None]
 
     def _sent(self) -> int:
@@ -109,7 +109,7 @@ class PublishedTraffic:
         return self._sent() - self._sent_before if self.counts else self.traffic.bytes("message") - bare
 
     def headers(self, bare: int) -> int:
-        """Bytes that a network without references to payloads would not send, were nothing ever fetched."""
+        """Bytes that a network without references to payloads would not send, apart from fetched payloads."""
         return self.traffic.bytes("message") - bare - self.carried(bare) + self.traffic.bytes("control")
 
     @property
@@ -118,7 +118,7 @@ class PublishedTraffic:
         return self.delivery_hops / self.deliveries if self.deliveries else 0.0
 
     def figures(self) -> list[int]:
-        """All that does not depend on how routes are found."""
+        """All figures that do not depend on how routes are found."""
         sent, root = self.traffic, self.network.topology.number(self.network.topology.root)
         return [
             sent.bytes(),
@@ -201,7 +201,7 @@ def _rows(scheme: str, networks: Networks, bare: BareBytes, pairs: int) -> Itera
 
 @dataclass(frozen=True)
 class _World:
-    """Where networks are built: all have the same zones, which are halved by the ranges of a batch."""
+    """Builds networks with the same zones, which are halved by the ranges of a batch."""
 
     topology: Topology
     underlay: Underlay

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathcast_lab.harness import Claim, Judgement, MissingRowError, Plot, Row, Rows, Run, experiment, judged
 
 OURS, STRAWMAN, SELECTIONS = "ref-sj-clu+", "ref-j+", "rel-sel"
-# What the paper says how much less the server sends with.
+# The schemes for which the paper says how much less the server sends.
 JUDGED = 400
 PLAIN, STARRED, ALONE, UNBOUNDED = "CN", "CN*", "CN* without homes", "CN* that forgets nothing"
 
@@ -16,7 +16,7 @@ class Payloads:
     """`repositories`: how many payloads a node keeps; the directory has 512 kB. The first `warm` insertions only fill
     them. Schemes that are only `compared` have no CN*.
 
-    `checked`: subscriptions of a network in which filters are registered, and which has to come to the same figures.
+    `checked`: subscriptions of a network with registered filters, which must give the same figures.
     """
 
     subscriptions: int = 300
@@ -50,7 +50,7 @@ def _at(rows: Rows, scheme: str, repository: int | None, column: str, network: s
     for row in rows:
         if row["scheme"] == scheme and row["repository"] == repository and row["network"] == wanted:
             return float(row[column])  # type: ignore[arg-type]
-    raise MissingRowError(f"no row of '{scheme}' with a repository of {repository}")
+    raise MissingRowError(f"no row of scheme '{scheme}' with a repository of {repository} payloads")
 
 
 def _times(
@@ -83,14 +83,14 @@ def _higher(rows: Rows) -> Judgement:
 
 
 def _no_worse(rows: Rows) -> Judgement:
-    """With nothing evicted, what is more than in a plain network is headers."""
+    """Without evictions, only headers exceed the traffic of a plain network."""
     over = [
         float(row["bytes"]) - _at(rows, str(row["scheme"]), None, "bytes") - float(row["headers"])  # type: ignore[arg-type]
         for row in rows
         if row["network"] != PLAIN and row["evicted"] == 0
     ]
     if not over:
-        raise MissingRowError("every repository evicted something")
+        raise MissingRowError("no row without evictions: every repository evicted payloads")
     return judged(max(over) <= 0, f"at least {round(-max(over)):,} bytes per pair of changes below that")
 
 

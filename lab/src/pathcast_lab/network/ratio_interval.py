@@ -1,11 +1,11 @@
-"""How far a ratio of two schemes' traffic can be trusted, given that some events cost much more than others.
+"""Confidence intervals of the ratio of two schemes' traffic, where some events cost much more than others.
 
-Most insertions cost about the same, and few of them a hundred times as much: those that expose all rows of a join value
-to somebody. A mean over a hundred is decided by whether one of those is among them. So beside the ratio of two means
-stands the interval in which it lies for 95 of 100 samples that are drawn from the events again (a bootstrap).
+Most insertions cost about the same, but a few cost a hundred times as much: those that expose all rows of a join value
+to a subscriber. Whether one of them occurs decides the mean over a hundred. So the ratio of two means has an interval
+that contains it for 95 of 100 samples drawn from the events with replacement (a bootstrap).
 
-Invariant: where both schemes were counted over the same events, both are drawn together, since an event that is dear
-for the one is not for the other. The same events give the same interval.
+Invariant: where both schemes were counted over the same events, both are drawn together, since an event that is
+expensive for one may be cheap for the other. The same events give the same interval.
 Cost: `DRAWN` times as many numbers as there are events.
 """
 
@@ -17,7 +17,7 @@ DRAWN = 1_000
 
 
 def times_interval(theirs: Sequence[int], ours: Sequence[int]) -> tuple[float, float] | None:
-    """The interval of how many times our mean theirs is; None where ours has no bytes at all.
+    """The interval of the ratio of their mean to ours; None if ours has no bytes.
 
     Samples in which ours has none are drawn again.
     """

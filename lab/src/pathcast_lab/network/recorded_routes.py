@@ -1,11 +1,11 @@
-"""Routes through zones that are worked out once and replayed in several networks, with and without payloads.
+"""Routes through zones that are computed once and replayed in several networks, with and without payloads.
 
 Where copies of a message go depends on zones and on the extents of filters, not on what nodes remember of payloads. So
 networks that differ in their payload limits share one route per message: `RecordedRoutes` is a substrate of
 `ContentNetwork`, which simulates forwarding, soft state, packets and time in each of them. A message's recipients come
 from one table of all filters; a recipient's registration has the subscription's number.
 
-Invariant: each recipient of a message stands in exactly one copy of its route.
+Invariant: each recipient of a message belongs to exactly one copy of its route.
 Cost: a step per zone on the route, once; then a dictionary look-up per copy and network.
 """
 
@@ -50,7 +50,7 @@ class RecordedNode:
     routes: "RecordedRoutes"
 
     def step(self, probe: Probe, header: Clips, came: int | None) -> Step:
-        """Look up what becomes of a copy."""
+        """The recorded step of a copy."""
         return self.routes.route.steps[self.number, header]
 
     def reaches(self, target: int) -> bool:
@@ -83,7 +83,7 @@ class RecordedRoutes:
         return found
 
     def record(self, message: Message) -> Route:
-        """Work out the route of a message, which networks take until the next one is recorded."""
+        """Compute the route of a message; networks use it until the next one is recorded."""
         probe = probe_of(message)
         found = matching(self._table, probe, len(self._points))
         by_owner = self._by_owner(found)
@@ -95,7 +95,9 @@ class RecordedRoutes:
             route.header = route.header or clips
             route.steps[node, clips] = Step(local, further)
         if served != len(found):
-            raise AssertionError(f"of {len(found)} subscriptions that match a message its route reaches {served}")
+            raise AssertionError(
+                f"the route of a message reaches {served} of the {len(found)} subscriptions that match it"
+            )
         return route
 
     def _by_owner(self, numbers: Int64s) -> dict[int, list[tuple[int, tuple[int, ...]]]]:

@@ -46,7 +46,7 @@ def measure_star(run: Run, parameters: Star) -> Iterator[Row]:
                 setting=setting,
             )
             nodes = placed(len(workload), topology, run.seed)
-            # Whatever the payload, subscriptions are the same, and so are zones.
+            # Subscriptions and zones do not depend on the payload.
             zones = zones or GroupZones(topology, workload, 4 * parameters.hosts, run.seed)
             found = {
                 scheme: _counts(run, workload, scheme, zones, nodes, parameters, {})

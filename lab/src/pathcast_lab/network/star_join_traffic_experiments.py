@@ -28,7 +28,7 @@ _SECTION = "select-join paper, §6.3"
 class Star:
     """A fact table and three dimensions. `widths` are those of ranges on dimensions.
 
-    `checked`: subscriptions a shape of the network that is simulated.
+    `checked`: subscriptions per shape of the simulated network.
     """
 
     subscriptions: int = 17_000
@@ -68,7 +68,7 @@ def _times(wanted: dict[str, float], fact_payload: int) -> Callable[[Rows], Judg
         for width in part.distinct("width"):
             found = {str(row["scheme"]): row for row in part.where(width=width)}
             if not found.keys() >= wanted.keys():
-                raise MissingRowError(f"not all schemes with {fact_payload} bytes per fact")
+                raise MissingRowError(f"rows of some schemes are missing for {fact_payload} bytes per fact")
             times = {scheme: number_in(found[scheme], "times") for scheme in wanted}
             holds &= all(times[scheme] >= least for scheme, least in wanted.items())
             ratios = ", ".join(f"{scheme} {value:.1f} ×" for scheme, value in times.items())
@@ -80,7 +80,7 @@ def _times(wanted: dict[str, float], fact_payload: int) -> Callable[[Rows], Judg
 
 
 def _alone(row: Row) -> float:
-    """Bytes, were a message to come to nodes with recipients alone, each in one hop."""
+    """Bytes if a message came only to nodes with recipients, each in one hop."""
     return float(row["bytes"]) / float(row["hops"]) * float(row["served"])  # type: ignore[arg-type]
 
 
@@ -191,7 +191,7 @@ def _relaxed(rows: Rows) -> Judgement:
     claims=(
         Claim("the greedy decomposition has the least traffic of the six", _SECTION, _greedy, "optimal"),
         Claim(
-            "the greedy decomposition has about a fifth less traffic than the worst (we take: 15 %)",
+            "the greedy decomposition has about a fifth less traffic than the worst (criterion: 15 %)",
             _SECTION,
             _saved,
             "20 %",
@@ -199,7 +199,7 @@ def _relaxed(rows: Rows) -> Judgement:
             "differ.",
         ),
         Claim(
-            "Rel-Sel has around 9 times the traffic of the best decomposition (we take: at least 9)",
+            "Rel-Sel has around 9 times the traffic of the best decomposition (criterion: at least 9 times)",
             _SECTION,
             _relaxed,
             "9 times, 23 kB",

@@ -1,4 +1,4 @@
-"""How rows of overlay traffic judge what the select-join paper claims of its schemes.
+"""Judges of the select-join paper's claims about overlay traffic.
 
 A claim must hold at every point of a figure's axis; growth must hold from each point to the next.
 """
@@ -15,14 +15,14 @@ NETWORKS = ("can", "cbn")
 
 
 def figures(rows: Rows, scheme: str, column: str, network: str = "can") -> list[float]:
-    """A scheme's figures at all points, on the paper's kind of network unless told."""
+    """A scheme's figures at all points, by default on the paper's kind of network."""
     found = [
         float(row[column])  # type: ignore[arg-type]
         for row in rows
         if row["scheme"] == scheme and row["network"] == network
     ]
     if not found:
-        raise MissingRowError(f"no row of '{scheme}'")
+        raise MissingRowError(f"no row of scheme '{scheme}'")
     return found
 
 
@@ -44,7 +44,7 @@ def below(times: float, column: str, rivals: tuple[str, ...]) -> Callable[[Rows]
 
 
 def _spread(rows: Rows, rival: str, at: int) -> str:
-    """Between which values a ratio of bytes may lie, as far as rows tell."""
+    """The interval of a ratio of bytes, if the row has one."""
     row = [row for row in rows if row["scheme"] == rival and row["network"] == "can"][at]
     low, high = row.get("times_low"), row.get("times_high")
     return f" (interval {low:.1f} to {high:.1f})" if isinstance(low, float) and isinstance(high, float) else ""
@@ -72,7 +72,7 @@ def saves(column: str, rivals: tuple[str, ...]) -> Callable[[Rows], Judgement]:
     def judge(rows: Rows) -> Judgement:
         ours = figures(rows, OURS, column)
         if len(ours) < 2:
-            raise MissingRowError("one point only")
+            raise MissingRowError("only one point was measured")
         saved = {
             rival: [theirs - mine for theirs, mine in zip(figures(rows, rival, column), ours, strict=True)]
             for rival in rivals
@@ -111,7 +111,7 @@ def falls(scheme: str, column: str, *, rising: bool = False) -> Callable[[Rows],
     def judge(rows: Rows) -> Judgement:
         found = figures(rows, scheme, column)
         if len(found) < 2:
-            raise MissingRowError("one point only")
+            raise MissingRowError("only one point was measured")
         steps = [(after - before) if rising else (before - after) for before, after in pairwise(found)]
         return judged(min(steps) > 0, " → ".join(f"{one:,.0f}" for one in found))
 
@@ -119,7 +119,7 @@ def falls(scheme: str, column: str, *, rising: bool = False) -> Callable[[Rows],
 
 
 def selections(rows: Rows, network: str = "cbn") -> Judgement:
-    """How many times our traffic Rel-Sel's is, from the first point to the last."""
+    """The ratio of Rel-Sel's traffic to ours, from the first point to the last."""
     pairs = zip(figures(rows, "rel-sel", "bytes", network), figures(rows, OURS, "bytes", network), strict=True)
     times = [_times(theirs, ours) for theirs, ours in pairs]
     return judged(times == sorted(times, reverse=True), ", ".join(f"{one:.1f} ×" for one in times))

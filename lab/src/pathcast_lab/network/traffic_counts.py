@@ -1,14 +1,14 @@
-"""Traffic of messages counted without simulating it: from who matches, on a tree and in zones.
+"""Traffic of messages, counted from their recipients without simulation, on a tree and in zones.
 
 `ContentNetwork` registers every filter and sends every packet, which takes too long for a million subscriptions. Two
 facts give the same figures sooner:
 
-- A content-based tree sends a message over a link if and only if somebody behind the link wants it. For a message
+- A content-based tree sends a message over a link if and only if a subscriber beyond the link matches it. For a message
   published at the root these are the links between the root and the nodes with a subscriber who matches.
 - A message's route through zones depends on the extents of filters alone. The network's own nodes route it, hop by hop,
   given the extents of all subscriptions' ranges; no filter is registered.
 
-A message to one subscriber (`enum-j`, `enum-sj`) goes straight from the server to the subscriber's node: one hop.
+A message to one subscriber (`enum-j`, `enum-sj`) goes directly from the server to the subscriber's node: one hop.
 
 Invariant: hops, bytes and deliveries are those of `ContentNetwork` (`traffic_count_checks.py` compares them).
 Cost: a look-up in one table of all filters; then a row of bits per node with a match, or a step per zone on the route.
@@ -148,7 +148,7 @@ class ZoneCounter:
 
 
 def probe_of(message: Message) -> Probe:
-    """The part of a message that filters are evaluated on."""
+    """The part of a message that filters test."""
     return Probe(message.bare() if message.payload else message)
 
 

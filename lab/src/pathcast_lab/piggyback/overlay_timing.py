@@ -1,8 +1,8 @@
-"""A document's way through an overlay, timed several times: of each step the quickest counts.
+"""The path of a document through an overlay, timed several times; the shortest time of each step counts.
 
-A report has what every router spent, by kind of step, by the time that a copy or a delivery left. The same document
-under the same policy goes the same way each time, so rounds differ in noise alone, and noise only adds: the way's times
-are the least of all rounds, step by step. Transmission is modelled, so one way gives the times for every bandwidth.
+A report has the time of every router, by kind of step, up to when each copy or delivery left. The same document under
+the same policy takes the same path each time, so rounds differ only in noise, and noise only adds: the time of a step
+is its shortest of all rounds. Transmission is modelled, so one path gives the times for every bandwidth.
 
     response time = mean over deliveries of all steps, at all routers on the way, up to when it left, and the links
 
@@ -27,7 +27,7 @@ PARTS = (*((place, step) for place in (ROOT, BELOW) for step in STEPS), (LINKS, 
 
 @dataclass(frozen=True)
 class Stay:
-    """What a router did: what was `spent` in all, by the time of each copy, and by that of this many deliveries."""
+    """The time of a router: `spent` in total, up to each copy, and up to this many deliveries."""
 
     spent: "Spent"
     forwarded: "dict[str, Spent]"
@@ -40,7 +40,7 @@ class Stay:
 
 
 class Way:
-    """The way of one document under one policy, from its reports."""
+    """The path of one document under one policy, from its reports."""
 
     def __init__(self, reports: "Sequence[Report]", root: str) -> None:
         self.report, self.root = reports[0], root
@@ -61,10 +61,10 @@ class Way:
         }
 
     def parts(self, speed: float) -> dict[tuple[str, str], float]:
-        """Seconds of the mean delivery by place (root, below, links) and step, on links of this many bytes a second."""
+        """Seconds of the mean delivery by place (root, below, links) and step; `speed` in bytes per second."""
         parts: dict[tuple[str, str], float] = defaultdict(float)
         behind = {name: sum(count for count, _ in stay.delivered) for name, stay in self.stays.items()}
-        for name in reversed(self.stays):  # who is further away comes later
+        for name in reversed(self.stays):  # routers further away come later
             stay = self.stays[name]
             behind[name] += sum(behind[neighbour] for neighbour in stay.forwarded)
             leaving = [*stay.delivered, *((behind[neighbour], spent) for neighbour, spent in stay.forwarded.items())]
@@ -83,7 +83,7 @@ class Way:
 
     @property
     def unread(self) -> tuple[int, int]:
-        """How many deliveries below the root left before the document was looked at, and how many there were."""
+        """How many deliveries below the root left before the document was read, and how many there were."""
         below = [each for name, stay in self.stays.items() if name != self.root for each in stay.delivered]
         return sum(count for count, spent in below if "match" not in spent), sum(count for count, _ in below)
 
@@ -96,7 +96,7 @@ def _stay(there: "list[RouterReport]", delivered: "list[tuple[int, Spent]]") -> 
 
 
 def _least(several: "Iterable[Spent]") -> "Spent":
-    """Of each step the least."""
+    """The shortest time of each step."""
     rounds = list(several)
     return {step: min(each.get(step, 0.0) for each in rounds) for step in rounds[0]}
 

@@ -1,9 +1,9 @@
 """What the piggyback paper claims of its figures (§6.2), and how our rows judge it.
 
-A row has a policy and what it is measured at: `f` (where the first match comes), engine, bandwidth and the rest of the
-workload. A claim must hold at every `f`, unless it names one. Unless a claim says otherwise it is judged on the fastest
-links, where processing outweighs transmission as it did in the paper, and at the first engine, set and size that the
-rows have. Better means a shorter response time; less than `NOISE` of it is no difference.
+A row has a policy and the settings of its measurement: `f` (where the first match comes), engine, bandwidth and the
+rest of the workload. A claim must hold at every `f`, unless it names one. Unless a claim says otherwise it is judged on
+the fastest links, where processing outweighs transmission as it did in the paper, and at the first engine, set and size
+that the rows have. Better means a shorter response time; less than `NOISE` of it is no difference.
 """
 
 from collections.abc import Callable
@@ -113,7 +113,7 @@ def grows(policy: str, over: str, column: str, f: float = LATE, **values: Value)
 
 
 def at_many(judge: Judge, count: int) -> Judge:
-    """A judge: as another one says of the rows with this number of subscriptions per router, if there are any."""
+    """A judge: another judge, on the rows with this number of subscriptions per router, if there are any."""
 
     def judge_many(rows: Rows) -> Judgement:
         if count not in rows.distinct("subscriptions"):
@@ -153,7 +153,7 @@ def small(policy: str, most: float) -> Judge:
 
 
 def throughput(policy: str, over: str, about: dict[float, float], within: float = 0.15) -> Judge:
-    """A judge: the slowest router takes this part of another policy's documents a second."""
+    """A judge: the slowest router handles this share of another policy's documents per second."""
 
     def judge(rows: Rows) -> Judgement:
         rows = default(rows)
@@ -190,7 +190,7 @@ _SAVED = "Chan, Ni 2007, §6.2: as a part of our ES"
 
 
 def _saved(*found: tuple[float, float], panel: Value = None) -> tuple[PaperPoint, ...]:
-    """What the paper says that L+s-sd saves of ES's response time: (f, part)."""
+    """The share of ES's response time that L+s-sd saves in the paper: (f, share)."""
     return tuple(PaperPoint(ALL_THREE, f, 1 - part, _SAVED, of=ES, panel=panel) for f, part in found)
 
 

@@ -1,8 +1,8 @@
-"""The piggyback paper's evaluation (§6), one experiment per figure; what a figure varies is data in `FIGURES`.
+"""The piggyback paper's evaluation (§6), one experiment per figure; the figures are data in `FIGURES`.
 
 Response time is the mean over deliveries of measured processing and modelled transmission; under `ES` the clock stops
-where the engine, as a stream, is certain. Engines are far faster than the paper's, so that at its bandwidths
-transmission outweighs processing; links of 1 and 10 GB/s show its regime.
+as soon as the streaming engine is certain of a match. Engines are far faster than the paper's, so that at its
+bandwidths transmission outweighs processing; links of 1 and 10 GB/s restore the paper's proportions.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -102,7 +102,7 @@ def _at_place(
 
     steered = list(steered_documents(documents, f))
     runs = list(_runs(run, parameters))
-    for engine, policy in runs:  # what is worked out once is not to be timed
+    for engine, policy in runs:  # work that is done once is not timed
         overlay.publish(next(iter(steered_documents([warming(workload, documents, run.seed)], f))), policy, engine)
     run.begin(f"f = {f:g}", parameters.rounds * len(steered))
     ways = _ways(run, parameters, overlay, expected, steered, runs)
@@ -195,7 +195,7 @@ def _runs(run: Run, parameters: Piggyback) -> Iterator[tuple[str, str]]:
 
 
 def _figures(ways: list[Way], documents: list[bytes]) -> dict[str, float | None]:
-    """What the ways of all documents come to."""
+    """The figures of all documents' paths."""
     below = [each for way in ways for name, each in way.report.per_router.items() if name != way.root]
     size = fmean(map(len, documents))
     sizes = [sum(each.annotations.values()) for each in below]

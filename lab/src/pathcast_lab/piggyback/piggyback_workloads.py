@@ -2,7 +2,7 @@
 
 A complete binary tree of routers; the same number of subscriptions at each, about a tenth of which match a document;
 `<test>` and the predicate `//test` say where in a document the first match comes (`workloads/first_match_position.py`).
-Sets of documents are named by what they are like and by their elements: `news 130` is the default.
+Sets of documents are named by kind and number of elements: `news 130` is the default.
 """
 
 from collections.abc import Callable, Sequence
@@ -24,7 +24,7 @@ _LARGE_BYTES = {LARGE_SMALL: 200_000, LARGE: 10_000_000}
 
 @dataclass(frozen=True)
 class Workload:
-    """What an overlay is asked to do. `keep` is the paper's k, `skew` its θ, `nested` its ρ_λ."""
+    """The settings of an overlay's workload. `keep` is the paper's k, `skew` its θ, `nested` its ρ_λ."""
 
     documents_like: str
     subscriptions: int
@@ -49,7 +49,7 @@ def schema_of(name: str) -> "Schema":
 
 
 def documents_of(name: str, count: int, seed: int) -> list[bytes]:
-    """Documents of a set; of the large ones there is one."""
+    """Documents of a set; a large set has one."""
     from pathcast.workloads import generate_documents
     from pathcast_lab.workloads import documents_of_size, joined_document
 
@@ -72,7 +72,7 @@ def subscriptions_of(workload: Workload, documents: Sequence[bytes], seed: int) 
     from pathcast_lab.workloads import steered_subscriptions
 
     routers = 2**workload.levels - 1
-    # A match rate is measured on documents; one of a large set would cost more than it tells.
+    # A match rate is measured on documents; large documents would take too long.
     sample = documents if workload.documents_like not in _LARGE_BYTES else [_one(workload, seed)]
     options = SubscriptionOptions(
         max_depth=8,
@@ -100,7 +100,7 @@ def overlay_of(workload: Workload, subscriptions: Sequence[Sequence[str]]) -> "O
 
 
 def wanting(subscriptions: Sequence[Sequence[str]], routers: Sequence[str]) -> Callable[[bytes], set[str]]:
-    """Tells who is to get a document: what one matcher over all subscriptions says."""
+    """Who must get a document, according to one matcher over all subscriptions."""
     from pathcast import Subscriptions
 
     flat = Subscriptions()
@@ -119,7 +119,7 @@ def warming(workload: Workload, documents: Sequence[bytes], seed: int) -> bytes:
 
 
 def _one(workload: Workload, seed: int) -> bytes:
-    """The first of the documents that a large one is joined of."""
+    """The first of the documents that make up a large one."""
     from pathcast.workloads import generate_documents
 
     return next(iter(generate_documents(schema_of(workload.documents_like), 1, seed=seed, text="words")))
@@ -127,5 +127,5 @@ def _one(workload: Workload, seed: int) -> bytes:
 
 def _known(name: str) -> str:
     if name not in SETS:
-        raise PathcastError(f"there is no set of documents '{name}'; there are: {'; '.join(SETS)}")
+        raise PathcastError(f"unknown set of documents '{name}'; the sets are {'; '.join(SETS)}")
     return name

@@ -2,7 +2,7 @@
 
 The root does all of its work under every policy, and so does every router that reads a document to its end: what
 annotations can save is reading and matching below the root, and they cost time to make, write and take in. A part is
-what the mean delivery waited for that kind of step on all of its way; parts add up to the response time.
+the mean time that a delivery waited for that kind of step on its whole path; parts add up to the response time.
 """
 
 from collections.abc import Iterator

@@ -1,7 +1,7 @@
-"""Structure annotations: what a router spends on a document that came with one, against reading it.
+"""Structure annotations: the time of a router for a document with an annotation, against reading the document.
 
 Beyond the paper. Subscriptions of one router, of three kinds: plain paths; nested paths; values. Documents come one at
-a time, as a router meets them, and as one batch, which shows the work without what Python adds to a call.
+a time, as at a router, and as one batch, which shows the work without Python's overhead per call.
 """
 
 from collections.abc import Callable, Iterator
@@ -184,5 +184,5 @@ def _decoded(found: object) -> "DocumentBatch":
     from pathcast.documents import DocumentBatch
 
     if not isinstance(found, DocumentBatch):
-        raise TypeError(f"an annotation was not understood: {found}")
+        raise TypeError(f"an annotation was rejected: {found}")
     return found

@@ -1,10 +1,10 @@
-"""Routing within a broker, as in Figure 4 of RoXSum: batches on their summary against each document on its own.
+"""Routing within a broker, as in Figure 4 of RoXSum: batches by their summary, against single documents.
 
-All rivals take bytes and give messages. Ours reads, builds, matches, splits and encodes one message per target. The
+All rivals read bytes and write messages. Ours reads, builds, matches, splits and encodes one message per target. The
 others read and match one document after the other and put its bytes into the output of each of its targets; they
 compress nothing. `automaton, in groups` is what the default engine does with many documents, and no longer
-document by document: it stands there so that nobody takes the gain of batches for that of summaries. `…, zstd` does the
-same and compresses each target's output, at the level of our messages: what it costs to send as little, or nearly.
+document by document: it separates the gain of batches from that of summaries. `…, zstd` does the
+same and compresses each target's output, at the level of our messages: the cost of messages about as small as ours.
 """
 
 from collections.abc import Callable, Iterator
@@ -41,7 +41,7 @@ ZSTD = f"{GROUPS}, zstd"
 
 @dataclass(frozen=True)
 class Routing:
-    """What varies has several values. `rival_documents`: how many the rivals get before their time is extrapolated."""
+    """Varied settings have several values. `rival_documents`: beyond this number, rivals' times are extrapolated."""
 
     documents: tuple[int, ...] = (10_000,)
     targets: tuple[int, ...] = (10,)
@@ -156,7 +156,7 @@ def _plot(
             _COMPRESSING,
         ),
         Claim(
-            "nearly 100 times faster at 100,000 documents and 100 targets (we take: 80)",
+            "nearly 100 times faster at 100,000 documents and 100 targets (criterion: 80 times)",
             "RoXSum, §5",
             _at_least(80, YFILTER, 100_000, 100),
             "100 times",
@@ -199,7 +199,7 @@ def roxsum_fig4a(run: Run, parameters: Routing) -> Iterator[Row]:
     paper=Routing(profiles=(1_000, 5_000, 10_000, 20_000, 50_000), selectivity=(0.5,), rival_documents=10_000),
     claims=(
         Claim(
-            "around 10 times faster in most cases (we take: 8)",
+            "around 10 times faster in most cases (criterion: 8 times)",
             "RoXSum, §5",
             _mostly(8, YFILTER),
             "10 times",
@@ -313,7 +313,7 @@ def _by_summary(documents: list[bytes], targets: "Targets", level: int) -> dict[
 
 
 def _one_by_one(documents: list[bytes], matcher: "Matcher", targets: list[str]) -> dict[str, bytes]:
-    """Bytes in, messages out, each document on its own."""
+    """Bytes in, messages out, document by document."""
     out: dict[str, list[bytes]] = {target: [] for target in targets}
     for document in documents:
         for target in matcher.match(document).subscribers:
@@ -322,7 +322,7 @@ def _one_by_one(documents: list[bytes], matcher: "Matcher", targets: list[str]) 
 
 
 def _in_groups(documents: list[bytes], matcher: "Matcher", targets: list[str]) -> dict[str, bytes]:
-    """As `_one_by_one`, with the engine's own way for many documents."""
+    """As `_one_by_one`, with the engine's function for many documents."""
     out: dict[str, list[bytes]] = {target: [] for target in targets}
     for document, matches in zip(documents, matcher.match_many(documents), strict=True):
         for target in matches.subscribers:
@@ -342,7 +342,7 @@ def _scaled(time: Timing, scale: float) -> Timing:
 
 
 def _digests(messages: dict[str, bytes]) -> dict[str, str]:
-    """What each target gets, in few bytes."""
+    """Digests of each target's documents."""
     return {target: blake2b(data, digest_size=16).hexdigest() for target, data in messages.items()}
 
 
@@ -351,7 +351,7 @@ def _check(
 ) -> tuple[int, int]:
     """Every target gets the same of the first few documents from all rivals, and ours are the bytes that came.
 
-    Gives how many documents the messages carry together, and how many bytes those have.
+    Return how many documents the messages carry together, and their bytes.
     """
     from pathcast.roxsum import MessageLimits, RoXSum
 

@@ -1,4 +1,4 @@
-"""RoXSum's building: how fast documents come into a batch, from bytes and from elements that were read already."""
+"""RoXSum: how fast documents are added to a batch, from bytes and from elements that were read before."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

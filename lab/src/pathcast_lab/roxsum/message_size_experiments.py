@@ -1,4 +1,4 @@
-"""RoXSum's messages: how large they are beside the documents, packed one by one and all together."""
+"""RoXSum: the size of messages, compared with the documents compressed one by one and together."""
 
 import gzip
 from collections.abc import Callable, Iterator
@@ -177,7 +177,7 @@ def roxsum_size(run: Run, parameters: Size) -> Iterator[Row]:
 
 
 def _packed(documents: list[bytes], level: int) -> Iterator[tuple[str, int, float]]:
-    """The sizes that gzip and zstd make of the documents."""
+    """The sizes of the documents compressed with gzip and zstd."""
     import zstandard
 
     compressor = zstandard.ZstdCompressor(level=level)

@@ -1,8 +1,8 @@
-"""What the experiments about RoXSum run on: collections of documents, and profiles with targets.
+"""Workloads of the RoXSum experiments: collections of documents, and profiles with targets.
 
 Two collections: notices of an auction house (one schema of XMark's shape), and documents of many schemas; for sizes
-also a third, the auction's with sentences as texts. The documents of a collection fall into *groups*, told by the
-beginning of their label paths: what the notice is about, or the schema.
+also a third, the auction's with sentences as texts. The documents of a collection fall into *groups* by the
+beginning of their label paths: the subject of the notice, or the schema.
 
 Profiles are plain paths of 3 to 7 steps. Some are taken from the documents, so that each document that is to be matched
 has one: label paths that cover the wanted groups, the one with the most documents first. The others are random
@@ -98,7 +98,7 @@ def profiles(name: str, batch: "RoXSum", wanted: int, targets: int, selectivity:
         for group, more in walks.items():
             path = next(more)
             idle += 1
-            # Distinct ones as long as there are any: then some come again, as they do with real subscribers.
+            # Distinct profiles first; then some repeat, as with real subscribers.
             if missing > 0 and (path not in known or idle > PATIENCE):
                 known.add(path)
                 drawn[group].append(path)
@@ -129,7 +129,7 @@ def _wanted(name: str, batch: "RoXSum", selectivity: float) -> "dict[tuple[str, 
         documents |= extents.get(node, BitMap())
     chosen: dict[tuple[str, ...], tuple[list[int], BitMap]] = {}
     left = selectivity * len(batch)
-    # The large groups first, as long as they fit: what is left in the end is less than the smallest.
+    # The large groups first, as long as they fit: the remainder is smaller than the smallest group.
     for group, (nodes, documents) in sorted(groups.items(), key=lambda item: (-len(item[1][1]), item[0])):
         if len(documents) <= left + 0.005 * len(batch):
             chosen[group] = nodes, documents

@@ -1,4 +1,4 @@
-"""Matching on Spark: how close it comes to sending the documents to Python and back, which is the limit.
+"""Matching on Spark, compared with the limit: sending the documents to Python and back.
 
 Documents are generated news of some 8 kB. Sets of subscriptions of several sizes are made so that a document matches
 about 5, 50 or 5,000 of each: paths that no document has, filled up with paths whose share of the documents is known,
@@ -47,7 +47,7 @@ _SAMPLE = 100
 
 @dataclass(frozen=True)
 class SparkDocuments:
-    """`sizes` are numbers of subscriptions, `matches` of matches a document; `documents` pass in one measurement."""
+    """`sizes`: numbers of subscriptions; `matches`: matches per document; `documents`: documents per measurement."""
 
     sizes: tuple[int, ...] = (10_000, 150_000, 1_000_000)
     matches: tuple[int, ...] = (5, 50, 5_000)
@@ -213,7 +213,7 @@ class Workload:
         return cls(documents, paths, (counts[1:] / len(documents)).tolist(), run.seed)
 
     def matcher(self, size: int, wanted: int) -> "Matcher":
-        """A set of this many subscriptions of which a document matches about `wanted`."""
+        """A matcher with this many subscriptions, of which a document matches about `wanted`."""
         from pathcast.matching import Subscriptions
         from pathcast.workloads import assign_subscribers
 
@@ -235,12 +235,12 @@ class Workload:
 
 
 def _usual(parameters: SparkDocuments) -> int:
-    """The number of matches that the targets speak of: the second, or the only one."""
+    """The number of matches that the targets refer to: the second, or the only one."""
     return parameters.matches[1 % len(parameters.matches)]
 
 
 def _middle(parameters: SparkDocuments) -> int:
-    """The number of subscriptions that the targets speak of: the second, or the only one."""
+    """The number of subscriptions that the targets refer to: the second, or the only one."""
     return parameters.sizes[1 % len(parameters.sizes)]
 
 
@@ -307,7 +307,7 @@ def _measure(
 
 
 def _xpath_speed(run: Run, stage: "Stage", matcher: "Matcher", work: Workload, size: int) -> float:
-    """Documents a second of Spark's own function with all expressions, from a sample of both."""
+    """Documents per second of Spark's own function with all expressions, from a sample of both."""
     paths = [one.xpath for one in matcher.subscriptions][:10]
     documents = 40
     seconds, found = stage.xpath_boolean(paths, documents)
@@ -319,7 +319,7 @@ def _xpath_speed(run: Run, stage: "Stage", matcher: "Matcher", work: Workload, s
 
 
 def _fixed(parameters: SparkDocuments, stage: "Stage") -> dict[str, object]:
-    """What a job costs by itself, which every figure contains."""
+    """The fixed cost of a job, which every figure includes."""
     time = race({FIXED: lambda: stage.identity(8)}, rounds=parameters.rounds, at_least=0)[FIXED]
     return {"series": FIXED, "subscriptions": None, "wanted": None, "ms": time.median * 1e3}
 

@@ -1,7 +1,7 @@
-"""Subscriptions as a table on Spark: the time to the next version of an index, by one task and with others before it.
+"""A table of subscriptions on Spark: the time to the next version of an index, by one task, or by workers and one task.
 
-Patterns with predicates are parsed and compiled by workers and merged by the task that publishes; plain paths it parses
-by itself, so that there is nothing to compare for them but the number of cores that Spark reads the table with.
+Patterns with predicates are parsed and compiled by workers and merged by the task that publishes; the task parses
+plain paths itself, so for them only the number of cores that read the table differs.
 """
 
 import itertools
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 PLAIN, TREES = "plain paths", "with predicates"
 ALONE, TOGETHER = "one task", "workers, then one task"
-# More than there are: one task compiles all.
+# More than the table has, so one task compiles all.
 _NEVER = 1 << 40
 
 
@@ -129,7 +129,7 @@ def _ways(
     ways = {ALONE: _NEVER, TOGETHER: 1} if kind == TREES else {ALONE: _NEVER}
     run.begin(f"{size:,} {kind}, {cores} workers", (1 + parameters.rounds) * len(ways))
     found: dict[str, list[_Measured]] = {way: [] for way in ways}
-    for number in range(1 + parameters.rounds):  # the first to warm up, and to look at what was found
+    for number in range(1 + parameters.rounds):  # the first round warms up, and its answers are compared
         for way, many in ways.items():
             found[way].append(_compiled(table, many, documents if number == 0 else []))
             run.advance()
@@ -168,7 +168,7 @@ def _compiled(table: Path, many: int, documents: list[bytes]) -> _Measured:
 
 
 def _in_process(table: Path, documents: list[bytes]) -> list[list[int]]:
-    """What the subscriptions of a file match when no Spark is asked."""
+    """The matches of a file's subscriptions without Spark."""
     import pyarrow.parquet as pq
 
     from pathcast.matching import Subscriptions
@@ -181,7 +181,7 @@ def _in_process(table: Path, documents: list[bytes]) -> list[list[int]]:
 
 
 def _looked_at(folder: str, documents: list[bytes]) -> "tuple[list[list[int]], list[Subscription]]":
-    """What the index of a folder matches, and its first subscriptions."""
+    """The matches of the index in a folder, and its first subscriptions."""
     from pathcast.matching import open_index
     from pathcast.spark.publishing.index_versions import latest, version_folder
 

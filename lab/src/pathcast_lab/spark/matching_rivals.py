@@ -1,14 +1,14 @@
-"""What matching on Spark is measured against: the same documents through other functions, on the same Spark.
+"""Rivals of matching on Spark: other functions over the same documents, on the same Spark.
 
-A `Stage` is a Spark with a number of cores and documents in its memory. What passes over it goes to a sink that throws
-everything away, so that a time is that of the function and of the Arrow transfer:
+A `Stage` is a Spark session with a number of cores and documents in memory. Its output goes to a sink that discards all
+rows, so a time is that of the function and of the Arrow transfer:
 
-- identity: batches come back as they went, which is the limit of `mapInArrow`;
+- identity: batches come back unchanged, which is the limit of `mapInArrow`;
 - matching: `match_documents`;
 - lxml: each document is parsed into a tree and forgotten;
-- Spark's own `xpath_boolean`, an expression at a time.
+- Spark's own `xpath_boolean`, one expression at a time.
 
-Streams are timed by what Spark says a micro-batch took.
+Times of streams are those that Spark reports per micro-batch.
 """
 
 import os
@@ -43,12 +43,12 @@ class Memory(NamedTuple):
 
 
 def identity(batches: Batches) -> Batches:
-    """Everything as it came."""
+    """Return the rows unchanged."""
     yield from batches
 
 
 def parsed_by_lxml(batches: Batches) -> Batches:
-    """Everything as it came, after each document was parsed."""
+    """Return the rows unchanged, after parsing each document."""
     from lxml import etree
 
     for batch in batches:
@@ -58,7 +58,7 @@ def parsed_by_lxml(batches: Batches) -> Batches:
 
 
 class Stage:
-    """A Spark of its own, with documents in its memory; `close` ends it."""
+    """A separate Spark session, with documents in memory; `close` ends it."""
 
     def __init__(self, cores: int, documents: Sequence[bytes], folder: Path, spark: SparkSession | None = None) -> None:
         settings = {
@@ -132,7 +132,7 @@ class Stage:
         return statistics.median(taken[len(taken) // 3 :])  # the first ones load classes and open the index
 
     def index_memory(self, index: Path, count: int) -> list[Memory]:
-        """What the index takes of each worker's memory, once all of them have matched with it."""
+        """The memory of the index in each worker, once all of them have matched with it."""
         documents = self.documents(count)
         seen: dict[int, Memory] = {}
         for _ in range(2):  # first all open it, then each one's share is known
@@ -205,6 +205,6 @@ def _mapped(folder: str) -> tuple[int, int]:
 
 
 def _own_memory() -> int:
-    """Bytes of this process's memory that are in no file."""
+    """Bytes of this process's memory that do not belong to files."""
     text = Path("/proc/self/smaps_rollup").read_text(encoding="ascii")
     return 1024 * sum(int(line.split()[1]) for line in text.splitlines() if line.startswith("Anonymous:"))

@@ -1,8 +1,8 @@
-"""What a pipeline is measured by: the same documents through more and more stages, on the same Spark.
+"""Pipelines that are measured: the same documents through more and more stages, on the same Spark.
 
-A `PipelineStage` is a Spark with documents of many publishers in its memory. What passes over it goes to a sink that
-throws everything away; deliveries are numbers of documents and names, as with `columns = ["number"]` in a pipeline.
-A stream is timed as it runs, is stopped in the midst of a micro-batch, and started again.
+A `PipelineStage` is a Spark session with documents of many publishers in memory. Its output goes to a sink that
+discards all rows; deliveries are numbers of documents and names, as with `columns = ["number"]` in a pipeline.
+A stream is timed as it runs, is stopped in the middle of a micro-batch, and started again.
 """
 
 import os
@@ -65,7 +65,7 @@ class Recovery:
 
 
 class PipelineStage:
-    """A Spark of its own; `folder` has `index`, `overlay` and `mediator`."""
+    """A separate Spark session; `folder` has `index`, `overlay` and `mediator`."""
 
     def __init__(
         self, cores: int, documents: Sequence[tuple[str, bytes]], folder: Path, spark: SparkSession | None = None
@@ -79,7 +79,7 @@ class PipelineStage:
         assert self.documents.count() == len(documents)
 
     def identity(self) -> DataFrame:
-        """Everything to Python and back."""
+        """Send all rows to Python and back."""
         return self.documents.mapInArrow(identity, self.documents.schema)
 
     def matched(self, *, mediated: bool) -> DataFrame:
@@ -106,7 +106,7 @@ class PipelineStage:
 
     @staticmethod
     def throw_away(frame: DataFrame) -> None:
-        """Compute everything, and keep nothing."""
+        """Compute all rows and discard them."""
         frame.write.format("noop").mode("overwrite").save()
 
     @staticmethod
@@ -116,7 +116,7 @@ class PipelineStage:
         return sorted(zip(rows["number"].to_pylist(), rows["subscriber"].to_pylist(), strict=True))
 
     def recovery(self, documents: Sequence[tuple[str, bytes]], files: int) -> Recovery:
-        """Run the pipeline as a stream of this many micro-batches, stop it in the midst of one, and start it again."""
+        """Run the pipeline as a stream of this many micro-batches, stop it in the middle of one, and start it again."""
         place = self._folder / "stream"
         place.mkdir()
         size = len(documents) // files

@@ -1,4 +1,4 @@
-"""The whole pipeline on Spark: what each stage costs when it is added to matching, and how soon a stream is back.
+"""The whole pipeline on Spark: the cost of each stage added to matching, and the recovery time of a stream.
 
 Documents are course catalogues of forty publishers, each with a schema of its own. Subscriptions ask for a value of the
 global schema, `//course[title = 'ancient rivers']`; a tenth of them for one that occurs in the documents. Subscribers
@@ -152,7 +152,7 @@ def _speeds(run: Run, parameters: SparkPipeline, stage: "PipelineStage", deliver
         MEDIATED: lambda: away(numbers(stage.matched(mediated=True))),
         ROUTED: lambda: away(numbers(stage.routed("L"))),
     }
-    # Whole documents go to every target: these take much longer, and less rounds.
+    # Whole documents go to every target, which takes much longer: fewer rounds.
     messages: dict[str, Callable[[], object]] = {
         SUMMARISED: lambda: away(stage.summarised(stage.matched(mediated=True))),
         ALL: lambda: away(stage.summarised(stage.routed("L"))),
@@ -218,7 +218,7 @@ class Workload:
         return cls(documents, subscriptions, mediator)
 
     def prepare(self, folder: Path, parameters: SparkPipeline) -> list[list[str]]:
-        """Write mediator, index and overlay; the subscribers of each document, as a single process says."""
+        """Write mediator, index and overlay; return the subscribers of each document by a single process."""
         from pathcast.matching import Subscriptions
         from pathcast.routing import Overlay
         from pathcast.spark.overlay.published_overlays import publish_overlay

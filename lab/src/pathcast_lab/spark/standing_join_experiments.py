@@ -1,8 +1,8 @@
-"""Standing joins on Spark: changes a second, against one server in a process and against Spark's stream–stream join.
+"""Standing joins on Spark: changes per second, against one server in a process and against Spark's stream–stream join.
 
-The workload is that of §6.1 of the select-join paper as `workloads.joins` has it (an insertion affects some 5 % of all
-subscriptions), over 1,000 join values instead of 100: R of constant size, an insertion and a deletion in turn, S fixed,
-70 % of the values joining. The messages of some changes are compared with those of one server first.
+The workload is that of §6.1 of the select-join paper as `workloads/join_workloads.py` has it (an insertion affects some
+5 % of all subscriptions), over 1,000 join values instead of 100: R of constant size, an insertion and a deletion in
+turn, S fixed, 70 % of the values joining. The messages of some changes are compared with those of one server first.
 """
 
 import statistics
@@ -127,7 +127,7 @@ def spark_joins(run: Run, parameters: SparkJoins) -> Iterator[Row]:
         "join_values": parameters.join_values,
         "cores": parameters.cores,
     }
-    # As many parts of the state as cores: each part costs a task and a commit a micro-batch.
+    # As many parts of the state as cores: each part costs a task and a commit per micro-batch.
     spark = session(
         settings={"spark.master": f"local[{parameters.cores}]", "spark.sql.shuffle.partitions": str(parameters.cores)}
     )

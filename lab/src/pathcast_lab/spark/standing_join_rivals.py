@@ -21,7 +21,7 @@ _CHANGES = "sequence long, table string, change string, row string"
 
 @dataclass(frozen=True)
 class Tables:
-    """Rows to begin with and changes, numbered, and subscriptions."""
+    """Initial rows and changes, numbered, and subscriptions."""
 
     rows: Sequence[Numbered]
     changes: Sequence[Numbered]
@@ -95,7 +95,7 @@ def one_server(tables: Tables) -> OneServer:
 
 
 class _Files:
-    """A folder of Parquet files, one a micro-batch."""
+    """A folder of Parquet files, one per micro-batch."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True)
@@ -171,7 +171,7 @@ class JoinStream:
         return int(states.selectExpr("sum(length(value.part))").collect()[0][0])
 
     def restart(self, changes: Sequence[Numbered]) -> tuple[int, float]:
-        """Break off a micro-batch and start again: how many are made again, and seconds until it is through."""
+        """Interrupt a micro-batch and restart: return how many are repeated, and the seconds until one is complete."""
 
         def broken(rows: _Spark) -> None:
             _thrown_away(rows)
@@ -216,7 +216,7 @@ class NativeStream:
         return sum(count for count, _ in self._run(changes, ranges=True))
 
     def seconds(self, changes: Sequence[Numbered], *, ranges: bool) -> float:
-        """Seconds of a micro-batch of insertions, when another has been before."""
+        """Seconds of a micro-batch of insertions, after another one."""
         return [took for _, took in self._run(changes, ranges=ranges)][-1]
 
     def _run(self, changes: Sequence[Numbered], *, ranges: bool) -> Iterator[tuple[int, float]]:

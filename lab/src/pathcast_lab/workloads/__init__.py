@@ -1,4 +1,4 @@
-"""Workloads of the papers: course catalogues, tables and standing joins, random schemas, steered matches."""
+"""Workloads of the papers: course catalogues, tables and standing joins, random schemas, controlled first matches."""
 
 import lazy_loader
 

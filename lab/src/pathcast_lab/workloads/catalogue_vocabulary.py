@@ -1,6 +1,6 @@
-"""What course catalogues say: other names for their elements, and words for their texts.
+"""The vocabulary of course catalogues: synonyms of element names, and words for texts.
 
-Only the generator may know the synonyms: what derives mappings has to find out.
+Only the generator may use the synonyms: the code that derives mappings must find them itself.
 """
 
 SYNONYMS: dict[str, tuple[str, ...]] = {

@@ -1,22 +1,21 @@
-"""Course catalogues: one global schema, and as many local ones as wanted, each heterogeneous in ways of its own.
+"""Course catalogues: one global schema, and any number of local schemas that differ from it in various ways.
 
-A local schema is the global one with some of it done otherwise, by the inverse of what mediation has to do:
+A local schema is the global schema with random changes, each the inverse of a mapping operator:
 
     synonyms          another name                                     undone by Rename
     attributes        a text element is an attribute of its parent     ToElement
-    no grouping       the children of a group stand in its parent      Insert
-    nesting           a sibling is inside                              Upgrade
-    flat              a child is a sibling                             Downgrade
-    inverted          parent and child have changed places             Exchange
+    no grouping       the children of a group are in its parent        Insert
+    nesting           a sibling becomes a child                        Upgrade
+    flat              a child becomes a sibling                        Downgrade
+    inverted          parent and child are exchanged                   Exchange
     split and union   a name in two parts, two values in one element   nothing: there is no operator for it
-    missing parts     what is optional is not there                    nothing: documents lack it
+    missing parts     an optional part is missing                      nothing: documents lack it
 
-How often each happens is drawn so that forty schemas need about 89 Rename, 31 Insert, 17 ToElement, 6 Upgrade, 3
-Downgrade and 2 Exchange, the counts of the mediation paper's benchmark, whose own data is not to be had.
+The frequencies are such that forty schemas need about 89 Rename, 31 Insert, 17 ToElement, 6 Upgrade, 3 Downgrade and 2
+Exchange, the counts of the mediation paper's benchmark, whose data is not available.
 
-Invariant: a local schema knows the truth, which of its nodes is which global one (the code that derives mappings must
-not look), and no node is moved twice, since operators don't follow one another. The same seed gives the same
-catalogues.
+Invariant: a local schema has its true mapping, from its nodes to global nodes (the code that derives mappings must not
+read it), and no node is moved twice, since operators are not chained. The same seed gives the same catalogues.
 """
 
 from collections.abc import Callable, Iterator
@@ -61,7 +60,7 @@ university
           person #text
           country? #text
 """)
-# How often a schema has each kind of heterogeneity, and where it may strike.
+# How often a schema has each kind of heterogeneity, and at which nodes.
 _RATES: dict[str, float] = {
     "synonym": 2.23,
     "attribute": 0.43,
@@ -114,7 +113,7 @@ class _Node:
 
 @dataclass(frozen=True, slots=True)
 class Catalogue:
-    """A publisher's schema, and the truth about it: `truth` has the global node of each local one that has one."""
+    """A publisher's schema and its true mapping: `truth` maps local nodes to their global nodes."""
 
     name: str
     schema: SchemaTree
@@ -122,16 +121,16 @@ class Catalogue:
 
     @property
     def mapping(self) -> Mapping:
-        """The mapping that the truth stands for."""
+        """The true mapping."""
         return Mapping.derive(self.name, self.schema, GLOBAL, self.truth)
 
     def document(self, size: int, seed: int = 0) -> bytes:
-        """A catalogue of at least this many bytes, and not many more."""
+        """A document of at least this many bytes, and not many more."""
         return _Writing(self.schema, Random(f"{self.name} {seed}")).document(size)
 
 
 def generate_catalogues(count: int = 40, *, seed: int = 0) -> list[Catalogue]:
-    """Local catalogue schemas over `GLOBAL`, each with a name and the truth about it."""
+    """Local catalogue schemas derived from `GLOBAL`, each with a name and its true mapping."""
     return [_catalogue(f"u{number:02}", Random(f"{seed} {number}")) for number in range(count)]
 
 
@@ -153,13 +152,13 @@ def _catalogue(name: str, random: Random) -> Catalogue:
 
 
 def _somewhere(root: _Node, random: Random, fits: Callable[[_Node, _Node], bool]) -> tuple[_Node, _Node] | None:
-    """A node and its parent, of those that fit."""
+    """A random node that fits, and its parent."""
     found = [(node, parent) for _, node, parent in root.walk() if parent is not None and fits(node, parent)]
     return random.choice(found) if found else None
 
 
 def _is_value(node: _Node) -> bool:
-    """Whether a node holds text alone, and is where the global schema has it."""
+    """Whether a node holds text only, and is at its place in the global schema."""
     return node.has_text and not node.children and not node.attributes and not node.moved
 
 
@@ -172,7 +171,7 @@ def _drop(root: _Node, random: Random) -> None:
 
 
 def _rename(root: _Node, random: Random) -> None:
-    """A node, the root included, or an attribute that was an element, gets another name."""
+    """Rename a node (possibly the root), or an attribute that was an element."""
     places: list[tuple[_Node, int | None, str]] = []
     for _, node, parent in root.walk():
         synonyms = SYNONYMS.get(node.name, ())
@@ -200,7 +199,7 @@ def _to_attribute(root: _Node, random: Random) -> None:
 
 
 def _ungroup(root: _Node, random: Random) -> None:
-    """A group that comes at most once goes, and its children take its place."""
+    """Replace a group that occurs at most once by its children."""
 
     def fits(node: _Node, parent: _Node) -> bool:
         return (
@@ -220,7 +219,7 @@ def _ungroup(root: _Node, random: Random) -> None:
 
 
 def _nest(root: _Node, random: Random) -> None:
-    """A value goes into a sibling that comes exactly once."""
+    """Move a value into a sibling that occurs exactly once."""
     places = [
         (value, sibling, parent)
         for _, parent, _ in root.walk()
@@ -240,7 +239,7 @@ def _may_hold(node: _Node, value: _Node) -> bool:
 
 
 def _flatten(root: _Node, random: Random) -> None:
-    """A value of an element that comes once or more goes beside it."""
+    """Move a value out of an element that occurs at least once, to be its sibling."""
     places = [
         (value, node, parent)
         for _, node, parent in root.walk()
@@ -256,7 +255,7 @@ def _flatten(root: _Node, random: Random) -> None:
 
 
 def _invert(root: _Node, random: Random) -> None:
-    """A child that comes at most once changes places with its parent, and may have several of it."""
+    """Exchange a child that occurs at most once with its parent, which may then repeat."""
 
     def fits(node: _Node, parent: _Node) -> bool:
         return (
@@ -276,7 +275,7 @@ def _invert(root: _Node, random: Random) -> None:
 
 
 def _split(root: _Node, random: Random) -> None:
-    """A person's name in two elements."""
+    """Split a person's name into two elements."""
 
     def fits(node: _Node, parent: _Node) -> bool:
         return node.name in ("fullname", "person") and _is_value(node) and not parent.has("first")
@@ -288,7 +287,7 @@ def _split(root: _Node, random: Random) -> None:
 
 
 def _union(root: _Node, random: Random) -> None:
-    """Two values in one element."""
+    """Join two values in one element."""
     place = _somewhere(root, random, lambda node, parent: node.name == "building" and parent.has("room"))
     if place:
         node, parent = place

@@ -1,10 +1,10 @@
-"""Where in a document its first match comes: steered by an element that every subscription asks for.
+"""The position of a document's first match, set by an element that every subscription requires.
 
-§6.1 of papers/000: a unique element `<test>` is put into each document, and a predicate that asks for it is added to
-each subscription, so that nothing can match before `<test>` has been read. Its place is a fraction f of the document:
-before the start tag that follows a share f of the others, or, for f = 1, at the end of the root element.
+§6.1 of papers/000: a unique element `<test>` is inserted into each document, and a predicate that requires it is added
+to each subscription, so that nothing can match before `<test>` has been read. Its place is a fraction f of the
+document: before the start tag that follows a share f of the others, or, for f = 1, at the end of the root element.
 
-Also the documents of that evaluation: of some size, taken as the generator makes them, or as one large document.
+Also the documents of that evaluation: of about a given size, or one large document.
 """
 
 import re
@@ -23,9 +23,9 @@ _FIRST_STEP = re.compile(r"/[^/\[]+")
 
 
 def steered_documents(documents: Iterable[bytes], fraction: float) -> Iterator[bytes]:
-    """The documents, each with a `<test/>` where so much of it has been read."""
+    """The documents, each with a `<test/>` after this fraction of its start tags."""
     if not 0.0 <= fraction <= 1.0:
-        raise ValueError(f"fraction={fraction}: a part of a document is between 0 and 1")
+        raise ValueError(f"fraction must be from 0 to 1, got {fraction}")
     for document in documents:
         batch = read_batch([document])
         elements = len(batch.name)
@@ -40,8 +40,8 @@ def steered_documents(documents: Iterable[bytes], fraction: float) -> Iterator[b
 def steered_subscriptions(subscriptions: Iterable[str]) -> Iterator[str]:
     """The subscriptions, each with the predicate on the root element: `/a[.//test]/b`, `/*[.//test]//b`.
 
-    There aggregation, which loosens patterns from their ends, keeps it, and the first match stays where it was steered;
-    and a stream is certain of it as soon as it has read `<test>`.
+    Aggregation generalises patterns from their ends, so it keeps a predicate on the root, and the first match stays at
+    `<test>`; a stream knows that the predicate holds as soon as it has read `<test>`.
     """
     return map(_steered, subscriptions)
 
@@ -66,7 +66,7 @@ def documents_of_size(
     max_repeats: int = 3,
     tries: int = 30,
 ) -> list[bytes]:
-    """Documents of about this many elements: of `tries` times as many as are asked for those that come nearest."""
+    """Documents of about this many elements: the nearest of `tries` times as many generated ones."""
     drawn = list(
         generate_documents(
             schema, tries * count, DocumentOptions(max_levels=max_levels, max_repeats=max_repeats), seed=seed, text=text
@@ -80,10 +80,10 @@ def documents_of_size(
 def joined_document(documents: Sequence[bytes]) -> bytes:
     """One document with the content of all, which have the same root element; its attributes are those of the first.
 
-    For large documents of a schema whose root may hold any number of entries, or as good as that.
+    For large documents of a schema whose root may have any, or nearly any, number of entries.
     """
     if not documents:
-        raise ValueError("nothing to join")
+        raise ValueError("documents must not be empty; give at least one to join")
     first, *others = documents
     inside = b"".join(_inside(document) for document in others)
     return _appended(first, inside)
@@ -102,7 +102,7 @@ def _appended(document: bytes, content: bytes) -> bytes:
 
 
 def _inside(document: bytes) -> bytes:
-    """What stands in the root element."""
+    """The content of the root element."""
     batch = read_batch([document])
     if len(batch.name) < 2:
         return b""

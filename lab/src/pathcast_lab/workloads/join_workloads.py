@@ -1,19 +1,19 @@
-"""Standing joins for measuring: tables, changes and subscriptions as in the select-join paper's evaluation (§6).
+"""Standing joins: tables, changes and subscriptions as in the select-join paper's evaluation (§6).
 
-    R(b, a, r)   inserted all the time, a deletion of its oldest row after each insertion: its size is constant
+    R(b, a, r)   changes: after each insertion its oldest row is deleted, so its size is constant
     S(b, c, s)   fixed; 70 of the 100 join values have rows in it, as many as Zipf's law gives them
     X            σ(a in I_A) R ⋈ σ(c in I_C) S
 
-The paper's table of parameters is lost. What its text says is taken from there; the rest is ours:
+The paper's table of parameters is not available. Parameters in its text are used; the others are ours:
 
-    domain of a and c      [0, 100,000]; what falls outside is reflected at its ends
+    domain of a and c      [0, 100,000]; values outside are reflected at its ends
     join values            100; R rows draw theirs evenly, so that 70 % of the insertions join something and one has
-                           |S|/100 results in the mean (51 with 5,100 S rows, 23 with 2,300, as the paper tells)
+                           |S|/100 results on average (51 with 5,100 S rows, 23 with 2,300, as in the paper)
     centres of I_A, I_C    half around 25,000, half around 75,000, normal with deviations 13,000 and 7,500
     values of a            ours: around the same two spots, normal with deviation 13,000
-    payloads               random bytes, 100 a row
+    payloads               random bytes, 100 per row
 
-Widths and the values of c are ours, in two settings, because no one setting can be what all of the text describes:
+Widths and the values of c are ours, in two settings, because no single setting fits all of the paper's text:
 
     `DENSE`  I_A 7,500 ± 1,000, I_C 3,500 ± 500; c as a. With a million subscriptions that is some 50 clusters on c,
              and an insertion affects some 5 % of all: what the paper's index is made for. The join itself filters
@@ -27,11 +27,11 @@ Widths and the values of c are ours, in two settings, because no one setting can
 `ALIKE` follows appendix J: the closer the centres, the fewer subscriptions are affected, though more rows of R reach
 more of them; so values of a lie at the spots and those of c beside them. It follows §6.2: with 500 rows of R,
 insertions expose S rows, so I_A is not wider than the gaps between five rows. Narrower ranges on c would filter as much
-with c anywhere, but then skylines have a point a row, and Table 4 has few. (Tests keep the first two.)
+with c anywhere, but then skylines have a point per row, and Table 4 has few. (Tests keep the first two.)
 
-That only says which way to go: how far is set by the target. How many times our traffic Rel-Sel's is follows from
-these numbers (`network-selectivity`), and grows with closer middles. A factor near 10 in `ALIKE` shows that such
-workloads exist, not that the paper's was this one.
+The text gives only the direction; the amount is chosen by the target. The ratio of Rel-Sel's traffic to ours depends on
+these numbers (`network-selectivity`), and grows as the middles get closer. A factor near 10 with `ALIKE` shows that
+such workloads exist, not that the paper used this one.
 
 Invariant: the same settings give the same workload in every process; of two workloads that differ in the number of
 subscriptions, the smaller one's are the first of the larger one's. `events` changes rows and changes, and leaves
@@ -92,7 +92,7 @@ class JoinBatch:
         return len(next(iter(self.ranges.values()))[0])
 
     def part(self, first: int, last: int) -> "JoinBatch":
-        """Those from a place on, up to another."""
+        """The subscriptions from one place up to another."""
         return JoinBatch(
             self.query, {name: (low[first:last], high[first:last]) for name, (low, high) in self.ranges.items()}
         )
@@ -100,7 +100,7 @@ class JoinBatch:
 
 @dataclass(frozen=True)
 class JoinWorkload:
-    """Tables with rows to begin with, subscriptions, and changes: an insertion, a deletion, and so on."""
+    """Tables with initial rows, subscriptions, and changes: an insertion and a deletion in turn."""
 
     tables: Mapping[str, str]
     joins: tuple[str, ...]
@@ -109,7 +109,7 @@ class JoinWorkload:
     changes: Sequence[Change]
 
     def schema(self) -> Schema:
-        """The schema, with nothing learnt."""
+        """The schema, without inferred kinds."""
         return Schema(self.tables, joins=self.joins)
 
     def server(self, scheme: str, **options: Any) -> JoinServer:
@@ -183,12 +183,12 @@ def stock_joins(
     payload: int = 100,
     setting: JoinSetting = DENSE,
 ) -> JoinWorkload:
-    """Stocks and ratings like those that the paper took from a finance site, with the subscriptions of §6.1.
+    """Stocks and ratings, generated like those of the paper's finance site, with the subscriptions of §6.1.
 
-    100 stocks, whose price-earnings ratio walks by some per cent a day; R has their last `days` days, and an insertion
-    is a stock's next day, all stocks in some order before any has another. 70 stocks may be rated, 460 times in all,
-    from 1 to 5; each rating is perturbed five times, which makes 2,300. Ratings of one stock agree, to a quarter of a
-    star, where rows are `ALIKE`.
+    100 stocks, whose price-earnings ratio changes by some per cent per day; R has their last `days` days, and an
+    insertion is a stock's next day; each stock has one before any stock has another. 70 stocks may be rated, 460 times
+    in all, from 1 to 5; each rating is perturbed five times, which makes 2,300. Ratings of one stock agree, to a
+    quarter of a star, where rows are `ALIKE`.
     """
     draw = np.random.default_rng((seed, events, 4))
     needed = days + -(-insertions // JOIN_VALUES)
@@ -227,7 +227,7 @@ def stock_joins(
     )
 
 
-# What workloads are made of.
+# Parts of workloads.
 
 
 def ranges(count: int, seed: Sequence[int], deviation: float, width: tuple[float, float]) -> Ends:
@@ -271,12 +271,12 @@ def middles(draw: np.random.Generator, count: int, deviation: float) -> list[flo
 
 
 def reflected(numbers: Numbers) -> Numbers:
-    """Numbers within the domain: those beyond an end come back from it."""
+    """Numbers within the domain: those beyond an end are reflected."""
     return DOMAIN - np.abs(DOMAIN - np.abs(numbers) % (2 * DOMAIN))
 
 
 def zipf_counts(total: int, kinds: int) -> list[int]:
-    """How often each of some kinds occurs among `total`, by Zipf's law; each once at least, as long as they last."""
+    """How often each of some kinds occurs among `total`, by Zipf's law; each at least once if `total` suffices."""
     kinds = min(kinds, total)
     if not kinds:
         return []
@@ -292,7 +292,7 @@ def _shares(kinds: int) -> Numbers:
 
 
 def balanced(present: Mapping[str, Sequence[Row]], coming: Iterator[tuple[str, Row]]) -> Iterator[Change]:
-    """Insertions, after each of which the oldest row of the same table goes."""
+    """Insertions, each followed by the deletion of the oldest row of the same table."""
     waiting = {table: deque(rows) for table, rows in present.items()}
     for table, row in coming:
         yield "insert", table, row

@@ -1,22 +1,22 @@
-"""Joins of up to four tables for measuring: the mixes of the select-join paper's §6.3.
+"""Joins of up to four tables: the mixes of the select-join paper's §6.3.
 
     R(x, a, r) ─ S(x, y, z, c, s) ─ T(y, d, t)      S in the middle, joined with each of the others on a column of
                          └───────── U(z, e, u)      its own
 
 Subscriptions are 50 : 50 : 50 : 20 to R ⋈ S, R ⋈ S ⋈ T, R ⋈ S ⋈ T ⋈ U and S ⋈ T ⋈ U, with a range on each table; ranges
-and values are those of `join_workloads.py` (c as there, the others like a): the paper has them "generated using normal
-distributions as before", and no more.
+and values are those of `join_workloads.py` (c as there, the others like a): the paper only says "generated using
+normal distributions as before".
 
 `mixed_joins` has 10, 70, 70 and 30 rows of R, S, T and U to each of 100 values of a join column; all tables change as
 often as each other. Where rows of a join value are alike (`setting=ALIKE`), they are so in all four tables, around a
 middle of the table's own, and a row of S has the same value in all its join columns: a stock has prices, ratings, news
 and filings, and all four tables speak of one stock.
 
-In `star_joins` S is a fact table that has a row of each dimension for every row of its own, and is what changes. With
-`setting=STAR` it has the wide ranges and the wide deviation of centres, as R has, which is what changes elsewhere;
-dimensions have the narrow ones, as S has elsewhere. A subscriber then has most dimension rows before a fact asks for
-them. Widths (40,000 ± 5,000 and 10,000 ± 1,500) are ours, chosen by how the paper's strawmen stand to each other in
-Figure 14: Enum-J 25 and Ref-J 1.8 times Rel-Sel.
+In `star_joins` S is a fact table: every row of S joins one row of each dimension, and only S changes. With
+`setting=STAR` S has the wide ranges and the wide deviation of centres that R, the changing table, has elsewhere;
+dimensions have the narrow ones that S has elsewhere. A subscriber then has most dimension rows before a fact needs
+them. Widths (40,000 ± 5,000 and 10,000 ± 1,500) are ours, chosen to reproduce the ratios of the paper's strawmen in
+Figure 14: Enum-J 25 times and Ref-J 1.8 times Rel-Sel.
 
 Invariant: every table keeps its size. The same settings give the same workload in every process.
 """
@@ -68,7 +68,7 @@ def mixed_joins(
     payload: int = 100,
     setting: JoinSetting = DENSE,
 ) -> JoinWorkload:
-    """The general mix: every table has several rows to a join value. `subscriptions` are all of them together."""
+    """The general mix: every table has several rows per join value. `subscriptions` is their total number."""
     draw = np.random.default_rng((seed, events, 5))
     around = {table: _middles(draw, join_values, setting) for table in TABLES}
 
@@ -152,7 +152,7 @@ def _ranges(table: str, count: int, seed: tuple[int, ...], setting: JoinSetting)
 
 
 def _middles(draw: np.random.Generator, join_values: int, setting: JoinSetting) -> Floats:
-    """Around which value of a table's column the rows of each join value lie, where they are alike."""
+    """The mean value of a table's column for the rows of each join value, where these rows are alike."""
     return np.array([] if setting.alike is None else middles(draw, join_values, setting.alike[0]))
 
 

@@ -1,4 +1,4 @@
-"""Schemas by chance: DTDs of as many shapes as are wanted, for collections of many kinds of documents.
+"""Random schemas: DTDs of different shapes, for collections of many kinds of documents.
 
 A schema is drawn from its seed: how many elements, how deep and how broad; which element stands under which; how often
 each child comes; where text and attributes are. Names are made of syllables; about one in four elements below the root
@@ -7,7 +7,7 @@ takes a name that all schemas use (`title`, `date`, …), as unrelated schemas d
 Every element but the root has one parent that was drawn before it, so that a schema is a tree and every document ends;
 with `shared` above 0 some elements stand under a second parent as well, which is drawn among those before the first.
 
-Why it is right: an element's content names elements with higher numbers only, so that there is no cycle.
+Invariant: an element's content names only elements with higher numbers, so there are no cycles.
 """
 
 from collections.abc import Iterator, Sequence
@@ -75,14 +75,14 @@ _OCCURRENCES, _WEIGHTS = ("", "?", "*", "+"), (0.45, 0.3, 0.15, 0.1)
 def generate_schemas(count: int, *, seed: int = 0, shared: float = 0.1) -> list[Schema]:
     """`count` schemas of different shapes and roots, the same for the same seed."""
     if count < 0:
-        raise ValueError(f"count must not be negative, not {count}")
+        raise ValueError(f"count must be at least 0, got {count}")
     return [generate_schema(seed=f"{seed}/{number}", shared=shared) for number in range(count)]
 
 
 def generate_schema(
     *, seed: int | str = 0, elements: tuple[int, int] = (20, 60), levels: tuple[int, int] = (4, 7), shared: float = 0.1
 ) -> Schema:
-    """One schema: how many elements and levels it has is drawn from between the two of each."""
+    """One schema; its numbers of elements and levels are drawn from the given ranges."""
     return read_dtd(schema_text(seed=seed, elements=elements, levels=levels, shared=shared).encode())
 
 
@@ -92,9 +92,9 @@ def schema_text(
     """The DTD of one schema, root first."""
     for name, (low, high) in (("elements", elements), ("levels", levels)):
         if not 2 <= low <= high:
-            raise ValueError(f"{name}={(low, high)}: must be two ascending numbers from 2 up")
+            raise ValueError(f"{name} must be two ascending numbers of at least 2, got {(low, high)}")
     if not 0 <= shared <= 1:
-        raise ValueError(f"shared must lie in 0..1, not {shared}")
+        raise ValueError(f"shared must be from 0 to 1, got {shared}")
     random = Random(f"pathcast/schema/{seed}")
     names = _names(random, random.randint(*elements))
     children = _tree(random, len(names), random.randint(*levels), shared)
@@ -173,6 +173,6 @@ def mixed_documents(
         for schema in schemas
     ]
     if not generators:
-        raise ValueError("documents need at least one schema")
+        raise ValueError("schemas must not be empty; give at least one")
     for number in range(start, start + count):
         yield Random(f"pathcast/mixed/{seed}/{number}").choice(generators).document(number)

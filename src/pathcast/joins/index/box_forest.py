@@ -91,7 +91,7 @@ class Forest:
         """The ends of a box; `KeyError` when it does not exist."""
         place = int(place_of(self.arrays.slots, self.arrays.ids, id))
         if place < 0:
-            raise KeyError(id)
+            raise KeyError(f"unknown semijoin id {id}")
         found: list[int] = self.arrays.boxes[place].tolist()
         return found
 
@@ -107,14 +107,14 @@ class Forest:
     def add(self, id: int, box: Sequence[int]) -> None:
         """Add a box; `KeyError` when its name is in use."""
         if id in self:
-            raise KeyError(id)
+            raise KeyError(f"semijoin id {id} is already in use")
         self._place(id, box)
         self._changed()
 
     def remove(self, id: int) -> None:
         """Remove a box; `KeyError` when it does not exist."""
         if id not in self:
-            raise KeyError(id)
+            raise KeyError(f"unknown semijoin id {id}")
         root = remove(self.arrays, id)
         if root >= 0:
             kept = self.roots != root
@@ -125,7 +125,7 @@ class Forest:
         """Add boxes, one per row; `KeyError`, without any change, when a name is in use or occurs twice."""
         ascending = bool((ids[1:] > ids[:-1]).all())
         if not (ascending or len(np.unique(ids)) == len(ids)) or any_known(self.arrays.slots, self.arrays.ids, ids):
-            raise KeyError("a semijoin id is already in use")
+            raise KeyError("some semijoin ids are already in use, or given twice")
         if len(ids) * 4 < len(self):
             for id, box in zip(ids.tolist(), boxes, strict=True):
                 self._place(id, box)

@@ -41,7 +41,7 @@ class ScanIndex:
     def add(self, id: int, base: Ranges, filtering: Ranges) -> None:
         """Add a semijoin, one closed range of keys per axis."""
         if id in self._places:
-            raise KeyError(id)
+            raise KeyError(f"semijoin id {id} is already in use")
         place = len(self._places)
         if place == len(self._ids):
             self._grow()
@@ -55,7 +55,7 @@ class ScanIndex:
         """Add many semijoins."""
         first, last = len(self._places), len(self._places) + len(ids)
         if len(np.unique(ids)) < len(ids) or any(id in self._places for id in ids.tolist()):
-            raise KeyError("a semijoin id is already in use")
+            raise KeyError("some semijoin ids are already in use, or given twice")
         while last > len(self._ids):
             self._grow()
         self._ids[first:last] = ids

@@ -32,7 +32,7 @@ from ..query.column_kinds import Kind
 from ..query.table_schema import Draft, Row
 from ..query.value_text import plain_value, read_value
 from ..schemes.event_messages import EncodedMessages, message_writer
-from ..server.join_server import JoinServer, Step
+from ..server.join_server import JoinServer, Step, wrong_change
 from .part_codec import Event, JoinCodec
 from .part_sites import Part, Site
 from .standing_joins import StandingJoins
@@ -106,7 +106,7 @@ class Parts:
         """
         old = new = None
         if verb not in ("insert", "delete", "update") or (verb == "update") != (values is not None):
-            raise ChangeError(f"expected an insert, a delete or an update with new values, got {verb!r}")
+            raise wrong_change(verb)
         if verb != "insert":
             old = self._row(table, row)
         if verb == "insert":

@@ -91,7 +91,9 @@ class StandingJoins:
         for table, columns in self.schema.columns.items():
             for column in columns:
                 if self.schema.kind(table, column) is None:
-                    raise SchemaError(f"{table}.{column} has no declared kind; standing joins need one for each column")
+                    raise SchemaError(
+                        f"{table}.{column} has no kind; standing joins need one, such as '{column} float'"
+                    )
 
     def changed(
         self, add: Queries = (), remove: Iterable[int] = (), batches: Iterable[tuple[Selection, Ranges]] = ()
@@ -100,7 +102,7 @@ class StandingJoins:
         leaving = set(remove)
         for id in leaving:
             if id not in self:
-                raise QueryError(f"there is no subscription {id}")
+                raise QueryError(f"unknown subscription id {id}")
         other = copy.copy(self)
         other._set(
             asked=tuple(one for one in self.asked if one.id not in leaving),
@@ -153,7 +155,10 @@ class StandingJoins:
         # No form depends on other subscriptions, so a server with the new ones alone numbers their forms.
         scheme = self.only(asked, many).server()._scheme
         if not isinstance(scheme, SemijoinScheme):
-            raise QueryError(f"'{self.scheme}' sends join results; standing joins need a semijoin scheme")
+            raise QueryError(
+                f"scheme '{self.scheme}' sends join results; standing joins need a semijoin scheme, such as "
+                "'ref-sj-clu+'"
+            )
         self._set(asked=(*self.asked, *asked), many=(*self.many, *many), next_id=next_id, numbers=dict(scheme.numbers))
 
     def _set(self, **fields: Any) -> None:
@@ -193,7 +198,7 @@ class StandingJoins:
 
 def _listed(given: Queries) -> Iterable[tuple[Any, Query]]:
     if isinstance(given, str | Selection):
-        raise QueryError("subscriptions must be a list of queries, or a mapping of subscribers to queries")
+        raise QueryError(f"subscriptions must be a list of queries or {{subscriber: queries}}, got {given!r:.80}")
     if not isinstance(given, Mapping):
         return ((None, query) for query in given)
     return (

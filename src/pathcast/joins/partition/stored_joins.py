@@ -155,7 +155,9 @@ def next_id_in(folder: AnyPath) -> int:
 
 def _check_layout(folder: AnyPath, manifest: Mapping[str, Any]) -> None:
     if manifest["kind"] != KIND:
-        raise SnapshotError(f"{folder} is a snapshot of kind {manifest['kind']!r}, not {KIND!r}")
+        raise SnapshotError(
+            f"{folder} holds a snapshot of kind {manifest['kind']!r}, expected {KIND!r}; choose another folder"
+        )
     layout = manifest["facts"].get("layout")
     if layout != LAYOUT:
         newer = type(layout) is int and layout > LAYOUT

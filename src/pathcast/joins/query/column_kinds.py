@@ -140,7 +140,7 @@ class Kind:
         except MessageError as error:
             return error.reason
         if type(value) is int and float in self.types and float(value) != value:
-            return f"no float equals {value}; declare the column as 'int'"
+            return f"a float cannot hold {value} exactly; declare the column as 'int'"
         return None
 
     def __reduce__(self) -> tuple[Any, ...]:

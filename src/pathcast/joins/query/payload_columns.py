@@ -79,20 +79,21 @@ class SplitSchema:
     @staticmethod
     def _split(declared: Schema, table: str, columns: tuple[str, ...]) -> Split:
         if not columns:
-            raise SchemaError(f"the payload of '{table}' must name at least one column")
+            raise SchemaError(f"the payload of '{table}' must name at least one column, such as 'photo, text'")
         for column in columns:
             declared.place(table, column)
             if column in declared.join_columns(table):
-                raise SchemaError(f"{table}.{column} is a join column and cannot be payload")
+                raise SchemaError(f"{table}.{column} is a join column and cannot be payload; remove it from payloads")
         split = Split(table, declared.columns[table], columns)
         if split.payload_table in declared.columns or split.reference in split.columns:
             raise SchemaError(
-                f"'{split.payload_table}' and '{split.reference}' are reserved for the payload of '{table}'"
+                f"the names '{split.payload_table}' and '{split.reference}' are reserved for the payload of '{table}'; "
+                "rename your table or column"
             )
         if _KEY in columns:
             raise SchemaError(f"'{_KEY}' is reserved for the payload of '{table}'; rename the column")
         if len(set(columns)) < len(columns):
-            raise SchemaError(f"the payload of '{table}' names a column twice")
+            raise SchemaError(f"the payload of '{table}' names a column twice: {', '.join(columns)}")
         return split
 
     def place(self, table: str, column: str) -> tuple[str, str]:

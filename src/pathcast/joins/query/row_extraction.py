@@ -27,7 +27,7 @@ from pathcast.errors import DocumentError, PathcastError, SchemaError
 from pathcast.kernels import Int32s, Int64s
 from pathcast.messages import Scalar
 
-from .column_kinds import Kind, kind_named
+from .column_kinds import KIND_NAMES, Kind, kind_named
 from .value_text import read_value
 
 CHANGES = ("insert", "delete")
@@ -92,10 +92,12 @@ class Extraction:
             try:
                 kinds[column] = kind_named(kind.strip() or "string")
             except KeyError:
-                raise SchemaError(f"column '{column}': unknown kind '{kind.strip()}'") from None
+                raise SchemaError(
+                    f"column '{column}': unknown kind '{kind.strip()}'; the kinds are {', '.join(KIND_NAMES)}"
+                ) from None
         for column in self.required:
             if column not in kinds:
-                raise SchemaError(f"required: '{self.table}' has no column '{column}'")
+                raise SchemaError(f"required: '{self.table}' has no column '{column}'; it has {', '.join(kinds)}")
         object.__setattr__(self, "kinds", kinds)
         _ = self.row_steps, self.column_paths, self.change_path
 
@@ -104,7 +106,7 @@ class Extraction:
         """The path of the rows, from the root."""
         found = _read_path(self.rows, "rows")
         if found.up or found.leaf != "." or found.deep or not found.steps:
-            raise SchemaError(f"rows: the path '{self.rows}' must select elements")
+            raise SchemaError(f"rows: the path '{self.rows}' must select elements, such as '/prices/stock'")
         if not self.rows.lstrip().startswith("/"):  # anywhere, as in a subscription
             return (Step(deep=True, name=found.steps[0].name), *found.steps[1:])
         return found.steps

@@ -197,7 +197,9 @@ class Selection:
             wanted = {frozenset(pair) for pair in asked.pairs()}
             found = [edge for edge in schema.edges if {frozenset(pair) for pair in edge.pairs()} == wanted]
             if not found:
-                raise draft.refuse(f"the schema declares no join {join}")
+                raise draft.refuse(
+                    f"the schema declares no join {join}", supported="; ".join(map(str, schema.edges)) or "no joins"
+                )
             edges += found
         return edges
 
@@ -229,7 +231,7 @@ def _column(draft: QueryDraft, name: str) -> Column:
         raise draft.refuse(f"no table of the query has a column '{name}'")
     classes = Classes((one.one, one.other) for one in draft.equations)
     if not all(classes.same(found[0], other) for other in found):
-        raise draft.refuse(f"'{name}' is ambiguous: {' or '.join(f'{t}.{c}' for t, c in found)}")
+        raise draft.refuse(f"'{name}' is ambiguous: write {' or '.join(f'{t}.{c}' for t, c in found)}")
     return found[0]
 
 
@@ -238,14 +240,16 @@ def _interval(draft: QueryDraft, name: str, wanted: Any) -> Interval:
         return wanted
     ends: tuple[Scalar, Scalar] = wanted if isinstance(wanted, tuple) and len(wanted) == 2 else (wanted, wanted)
     if wanted is None:
-        raise draft.refuse(f"'{name}' cannot be compared with NULL")
+        raise draft.refuse(f"'{name}' cannot be compared with NULL (None); give a value or a pair (low, high)")
     try:
         for end in ends:
             if end is not None:
                 kind_of(end)
         return Interval(*ends)
     except KeyError:
-        raise draft.refuse(f"'{name}' cannot be compared with {wanted!r}") from None
+        raise draft.refuse(
+            f"'{name}' cannot be compared with {wanted!r}; give a value of the column's kind or a pair (low, high)"
+        ) from None
     except MessageError as error:
         raise draft.refuse(f"'{name}': {error.reason}") from None
 

@@ -123,12 +123,13 @@ def read_batch(
         assert kind is not None
         at = schema.inside.place(*column) if schema.inside else column
         if at in ends:
-            raise QueryError(f"'{name}': ranges of {'.'.join(column)} are given twice")
+            raise QueryError(f"'{name}': the ranges of {'.'.join(column)} are given twice; give them once")
         ends[at] = _checked_ends(kind, name, arrays)
         keys[at] = keys_of(kind, ends[at])
     counts = {len(low) for low, _ in ends.values()}
     if len(counts) != 1 or 0 in counts:
-        raise QueryError("a batch needs ranges on at least one column, and equally many on each")
+        found = ", ".join(f"{len(low):,} on {'.'.join(at)}" for at, (low, _) in ends.items()) or "none"
+        raise QueryError(f"a batch needs ranges on at least one column, and equally many on each, got {found}")
     resolved = schema.inside.query(declared) if schema.inside else declared
     return Batch(first, counts.pop(), resolved, ends), keys, draft
 
@@ -138,14 +139,18 @@ def _checked_ends(kind: Kind, name: str, ends: Any) -> tuple[Numbers, Numbers]:
     if kind not in {INT, FLOAT}:
         raise QueryError(f"'{name}' is of kind {kind.name}; a batch must have its ranges on int or float columns")
     if not isinstance(ends, Sequence) or len(ends) != 2:
-        raise QueryError(f"'{name}': give the ends of ranges as two arrays, low and high")
+        raise QueryError(f"'{name}': ranges must be a pair of arrays, the low ends and the high ends, got {ends!r:.60}")
     arrays = [np.asarray(one) for one in ends]
     for one in arrays:
         if one.ndim != 1 or one.dtype.kind not in "if":
-            raise QueryError(f"'{name}': the ends of ranges must be one-dimensional arrays of numbers")
+            raise QueryError(f"'{name}': the ends of ranges must be one-dimensional arrays of numbers, got {one!r:.60}")
     low, high = (_plain(one) for one in arrays)
-    if len(low) != len(high) or not bool((low <= high).all()):
-        raise QueryError(f"'{name}': each range needs a low end and a high end, and low must be at most high")
+    if len(low) != len(high):
+        raise QueryError(f"'{name}': got {len(low):,} low ends but {len(high):,} high ends; give both for each range")
+    ordered = low <= high
+    if not bool(ordered.all()):
+        at = int(np.argmin(ordered))
+        raise QueryError(f"'{name}': low must be at most high, got low={low[at]}, high={high[at]} in range {at}")
     return low, high
 
 
@@ -159,7 +164,9 @@ def keys_of(kind: Kind, ends: tuple[Numbers, Numbers]) -> tuple[Keys, Keys]:
         return _float_keys(ends[0]), _float_keys(ends[1])
     pairs = [kind.ends(Interval(low, high)) for low, high in zip(ends[0].tolist(), ends[1].tolist(), strict=True)]
     if any(pair is None for pair in pairs):
-        raise QueryError("a range of the batch contains no whole number")
+        raise QueryError(
+            "a range of the batch contains no whole number, but its column is of kind int; remove the range"
+        )
     low, high = np.array([pair for pair in pairs if pair is not None], np.int64).reshape(-1, 2).T
     return np.ascontiguousarray(low), np.ascontiguousarray(high)
 

@@ -74,7 +74,7 @@ class Schema:
         for table, columns in tables.items():
             self._add_table(table, columns)
         if not self.columns:
-            raise SchemaError("a schema needs at least one table")
+            raise SchemaError("a schema needs at least one table, such as {'Stocks': 'symbol string, per float'}")
         self.edges: tuple[Edge, ...] = ()
         self._joined: dict[str, frozenset[str]] = {}
         for join in _texts(joins, "joins must be a list, such as ['A.x = B.y']"):
@@ -94,7 +94,7 @@ class Schema:
     def _add_table(self, table: str, columns: str | Mapping[str, str | None] | Iterable[str]) -> None:
         _check_name(table, "a table")
         if any(table.lower() == one.lower() for one in self.columns):
-            raise SchemaError(f"two tables are named '{table}'")
+            raise SchemaError(f"two tables are named '{table}' (case is ignored); rename one")
         if isinstance(columns, Mapping):
             declared = list(columns.items())
         else:
@@ -105,12 +105,12 @@ class Schema:
             )
             declared = [_declared(part, table) for part in parts]
         if not declared:
-            raise SchemaError(f"table '{table}' has no columns")
+            raise SchemaError(f"table '{table}' has no columns; give them as 'name kind, …'")
         names: list[str] = []
         for column, kind in declared:
             _check_name(column, f"a column of '{table}'")
             if any(column.lower() == one.lower() for one in names):
-                raise SchemaError(f"table '{table}' has two columns '{column}'")
+                raise SchemaError(f"table '{table}' has two columns '{column}' (case is ignored); rename one")
             names.append(column)
             if kind is not None:
                 self._kinds[table, column] = _kind(kind, table, column)
@@ -151,7 +151,9 @@ class Schema:
                 raise SchemaError(f"{names[0]} and {names[1]} cannot be joined: their kinds differ")
             for kind in kinds:
                 if not kind.ordered:
-                    raise SchemaError(f"'{edge}': bytes cannot be joined")
+                    raise SchemaError(
+                        f"'{edge}' joins columns of bytes, which is not supported; join columns of another kind"
+                    )
                 draft.learn(*one, kind)
                 draft.learn(*other, kind)
             draft.settle()
@@ -212,7 +214,7 @@ class Draft:
             kind = kind_of(value)
             self.learn(table, column, kind)
         if not kind.ordered:
-            return f"{table}.{column} holds bytes, which have no order"
+            return f"{table}.{column} holds bytes, which cannot be compared; remove the condition"
         if kind.family != kind_of(value).family:
             return f"{table}.{column} is of kind {kind.name} and cannot be compared with a {kind_of(value).family}"
         return None
@@ -221,8 +223,8 @@ class Draft:
         """Why a column cannot have a range without ends, which contains all values but NULL; None when it can."""
         kind = self.kind(table, column)
         if kind is None:
-            return f"{table}.{column} has no kind yet, and a range without ends does not imply one; declare it"
-        return None if kind.ordered else f"{table}.{column} holds bytes, which have no order"
+            return f"{table}.{column} has no kind, and a range without ends does not imply one; declare its kind"
+        return None if kind.ordered else f"{table}.{column} holds bytes, which cannot be compared; remove the condition"
 
     def row(self, table: str, given: Mapping[str, Any]) -> Row:
         """A row as a tuple, checked against its table."""
@@ -251,10 +253,12 @@ class Draft:
             try:
                 kind = kind_of(value)
             except KeyError:
-                raise ChangeError(f"{table}.{column}: unsupported type {type(value).__name__}") from None
+                raise ChangeError(
+                    f"{table}.{column}: unsupported type {type(value).__name__}; the kinds are {', '.join(KIND_NAMES)}"
+                ) from None
         reason = kind.check(value)
         if reason is None and not kind.ordered and column in self.schema.join_columns(table):
-            reason = "bytes cannot be joined"
+            reason = "a join column must not hold bytes; declare another kind"
         if reason is not None:
             raise ChangeError(f"{table}.{column}: {reason}")
         self.learn(table, column, kind)

@@ -58,7 +58,7 @@ class Step(NamedTuple):
 class JoinServer:
     """Tables and the subscriptions to joins of them.
 
-    scheme: one of Table 1 of the paper (`schemes.SCHEMES`). index: how exposed subscriptions are found
+    scheme: one of Table 1 of the paper (`scheme_registry.SCHEMES`). index: how exposed subscriptions are found
     ("stabbing", or "scan" of all subscriptions). axes: how many filtering attributes a semijoin tests; None for all
     (skyline envelopes), 1 for the first only, which sends some more tuples and keeps messages small (appendix C).
     filtered_by: for each table, the neighbours that should filter it, the preferred one first, where a query has them;
@@ -87,10 +87,10 @@ class JoinServer:
             raise QueryError(f"unknown index '{index}'; the indexes are {', '.join(_INDEXES)}")
         if not isinstance(schema, Schema):
             raise QueryError(f"schema must be Schema(…), got {schema!r}")
-        numbers: list[object] = [axes, regroup_every]
-        for number in numbers:
+        numbers: dict[str, object] = {"axes": axes, "regroup_every": regroup_every}
+        for name, number in numbers.items():
             if number is not None and (not isinstance(number, int) or isinstance(number, bool) or number < 1):
-                raise QueryError(f"axes and regroup_every must be ints of at least 1, or None, got {number!r}")
+                raise QueryError(f"{name} must be an int of at least 1, or None, got {number!r}")
         _check_estimate(regroup_by)
         self.schema = schema
         self.scheme = scheme
@@ -116,7 +116,7 @@ class JoinServer:
         elif isinstance(query, Selection):
             declared, draft = query.resolve(self.schema)
         else:
-            raise QueryError(f"a subscription must be SQL or select(…), got {type(query).__name__}")
+            raise QueryError(f"a subscription must be SQL or select(…), got {query!r:.80}")
         id = self._new_id(id)
         draft.settle()
         resolved = self.schema.inside.query(declared) if self.schema.inside else declared
@@ -195,7 +195,7 @@ class JoinServer:
         id = subscription.id if isinstance(subscription, Subscription) else subscription
         known = self.subscriptions.get(id)
         if known is None:
-            raise QueryError(f"there is no subscription {id}")
+            raise QueryError(f"unknown subscription id {id}")
         self.subscriptions.remove(id)
         if known.query.empty:
             return
@@ -207,7 +207,9 @@ class JoinServer:
     def contents(self, subscription: Subscription) -> dict[str, dict[int, Row]]:
         """The rows that a client of this subscription keeps now, by base table; only for semijoin schemes."""
         if isinstance(self._scheme, ResultScheme):
-            raise QueryError(f"scheme '{self.scheme}' sends join results, not tables; use a semijoin scheme")
+            raise QueryError(
+                f"scheme '{self.scheme}' sends join results, not tables; use a semijoin scheme, such as 'ref-sj-clu+'"
+            )
         forms = subscription.forms.values()
         return {form.base: dict(self._scheme.content(subscription.query, form)) for form in forms}
 
@@ -307,7 +309,7 @@ class JoinServer:
     def keep_groups(self, wanted: Callable[[Form], bool]) -> None:
         """Keep only semijoins of some forms, and no statistics: this server handles a part of a join."""
         if not isinstance(self._scheme, SemijoinScheme):
-            raise QueryError(f"scheme '{self.scheme}' has no semijoins")
+            raise QueryError(f"scheme '{self.scheme}' has no semijoins; use a semijoin scheme, such as 'ref-sj-clu+'")
         for bag in self.bags.values():
             bag.release(self.statistics)
         for form in [form for form in self._scheme.groups if not wanted(form)]:
@@ -389,7 +391,7 @@ def _step(draft: Draft, change: Any) -> Step:
     if not isinstance(table, str):
         raise ChangeError(f"the table of a change must be a string, got {table!r:.80}")
     if not isinstance(row, Mapping) or not all(isinstance(one, Mapping) for one in more):
-        raise ChangeError("a row must be a mapping of columns to values")
+        raise ChangeError(f"a row must be a mapping of columns to values, got {change[2:]!r:.80}")
     if verb == "insert" and not more:
         return Step(table, None, draft.row(table, row))
     if verb == "delete" and not more:
@@ -397,7 +399,15 @@ def _step(draft: Draft, change: Any) -> Step:
     if verb == "update" and len(more) == 1:
         old = draft.row(table, row)
         return Step(table, old, draft.row(table, {**row, **more[0]}))
-    known = {"insert": "an insert with new values", "delete": "a delete with new values"}
-    known["update"] = "an update without new values"
+    raise wrong_change(verb)
+
+
+def wrong_change(verb: object) -> ChangeError:
+    """The error of a change with an unknown verb, or with new values where there must be none, or the reverse."""
+    known = {
+        "insert": "an insert with new values",
+        "delete": "a delete with new values",
+        "update": "an update without new values",
+    }
     wrong = known.get(verb) if isinstance(verb, str) else None
-    raise ChangeError(f"expected an insert, a delete or an update with new values, got {wrong or repr(verb)}")
+    return ChangeError(f"expected an insert, a delete or an update with new values, got {wrong or repr(verb)}")

@@ -48,9 +48,9 @@ def check_correspondence(local: SchemaTree, glob: SchemaTree, correspondence: Ma
         _check_node(local, here, "local")
         _check_node(glob, there, "global")
         if there in taken:
-            raise MappingError(f"'{here}' and '{taken[there]}' cannot both correspond to '{there}'; give one of them")
+            raise MappingError(f"'{here}' and '{taken[there]}' cannot both correspond to '{there}'; remove one of them")
         if not is_attribute(here) and is_attribute(there):
-            reason = "no operator turns an element into an attribute"
+            reason = "an element cannot become an attribute; choose an element"
             raise MappingError(f"'{here}' cannot correspond to '{there}': {reason}")
         taken[there] = here
 
@@ -125,7 +125,7 @@ class _Deriving:
                 continue
             name = name_of(there)
             if owner is None or parent_of(there) != owner:
-                reason = f"'{there}' does not belong to the counterpart of '{path}' ({_named(owner)})"
+                reason = f"no operator can move it to '{there}': {_counterpart(path, owner)}"
                 self.found.unexplained[f"{path}/@{attribute}"] = reason
             elif not is_attribute(there):
                 moved[attribute] = ToElement(path, attribute, None if name == attribute else name)
@@ -172,9 +172,7 @@ class _Deriving:
         if target and target == beside and above in parents:
             groups.setdefault((above, Upgrade.kind, ()), set()).add(name)
             return
-        self.found.unexplained[path] = (
-            f"no operator moves it from its parent's counterpart ({_named(over)}) to '{there}'"
-        )
+        self.found.unexplained[path] = f"no operator can move it to '{there}': {_counterpart(above, over)}"
 
     def _enter(self, groups: Mapping[tuple[str, str, tuple[str, ...] | str], set[str]]) -> None:
         for (above, kind, more), names in groups.items():
@@ -196,5 +194,5 @@ def _between(above: str, below: str) -> list[str] | None:
     return ["/".join(lower[:length]) for length in range(len(upper) + 1, len(lower))]
 
 
-def _named(path: str | None) -> str:
-    return f"'{path}'" if path is not None else "none in the global schema"
+def _counterpart(parent: str, there: str | None) -> str:
+    return f"its parent '{parent}' " + ("has no counterpart" if there is None else f"corresponds to '{there}'")

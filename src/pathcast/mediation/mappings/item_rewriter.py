@@ -37,7 +37,9 @@ def rewrite(root: Item, plan: Plan, *, limit: int = LIMIT) -> Item:
     """The document in the global schema; `MappingError` when it is not one of the local schema."""
     expected = plan.tree.root.name
     if root.name != expected:
-        raise MappingError(f"the document's root is '{root.name}'; the schema's is '{expected}'")
+        raise MappingError(
+            f"the document's root is '{root.name}', but its schema's is '{expected}'; check the document's schema"
+        )
     return _Rewriting(plan, limit).run(root)
 
 
@@ -51,7 +53,9 @@ class _Rewriting:
         roots = list(self._exchanged(self._placed(root, self.plan.tree.root.name)))
         if len(roots) > 1:
             name = self.plan.nodes[self.plan.tree.root.name].exchange
-            raise MappingError(f"the root has {len(roots)} children '{name}', each of which would become a root")
+            raise MappingError(
+                f"the root has {len(roots)} children '{name}', but the mapping needs one, which becomes the root"
+            )
         return self._rewritten(roots[0], is_root=True)[0]
 
     def _placed(self, item: Item, path: str | None) -> Placed:

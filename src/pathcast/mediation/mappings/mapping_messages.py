@@ -47,8 +47,8 @@ class Envelope:
         """`MappingError` unless a stored mapping is the one that the document needs."""
         if held.fingerprint != self.fingerprint:
             raise MappingError(
-                f"the document needs another version of the mapping of schema '{self.name}'; "
-                f"this is version {self.version}"
+                f"the registered mapping of schema '{self.name}', version {self.version}, differs from the sender's; "
+                "register the sender's mapping"
             )
 
 
@@ -83,7 +83,9 @@ def unpack(data: bytes) -> Envelope:
         raise MessageError("checksum mismatch: the document with a mapping was changed or truncated")
     form, flags = reading.take(2)
     if form != _FORM or flags not in (0, _WITH_MAPPING):
-        raise MessageError(f"unsupported form {form} with flags {flags}; this Pathcast reads form {_FORM}")
+        raise MessageError(
+            f"unsupported form {form} with flags {flags}; this Pathcast reads form {_FORM}; update Pathcast"
+        )
     try:
         name = reading.take(reading.number()).decode()
     except UnicodeDecodeError:

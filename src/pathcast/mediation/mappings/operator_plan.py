@@ -97,7 +97,7 @@ class Plan:
                 self._put(operator, children, Into(operator.path))
             case Upgrade(children=children):
                 if operator.node == self.root:
-                    _refuse(operator, "the root has no siblings")
+                    _refuse(operator, "the children of the root cannot move up; choose another element")
                 self._put(operator, children, Up())
             case Downgrade(children=children, into=into):
                 if into in children:
@@ -187,7 +187,7 @@ class Plan:
         if plan.exchange is not None:
             _refuse(operator, f"'{operator.node}' is already exchanged with '{plan.exchange}'")
         if operator.node == self._root() and child.repeats:
-            _refuse(operator, f"'{operator.child}' may repeat, and each would become a root")
+            _refuse(operator, f"'{operator.child}' may repeat, but a document has one root")
         plan.exchange = operator.child
 
     def _exchanged_children(self) -> dict[str, dict[str, str]]:
@@ -216,7 +216,7 @@ class Plan:
     def _adopt(self, children: Mapping[str, dict[str, str]], parent: str, child: str) -> None:
         name = name_of(child)
         if name in children[parent]:
-            raise MappingError(f"after an exchange, '{parent}' would have two different children '{name}'")
+            raise MappingError(f"after an exchange, '{parent}' would have two children '{name}'; rename one of them")
         children[parent][name] = child
 
     def _root(self) -> str:

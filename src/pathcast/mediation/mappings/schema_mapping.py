@@ -141,7 +141,7 @@ class Mapping:
         made = []
         for number, plain in enumerate(operators, 1):
             if not isinstance(plain, dict):
-                raise MappingError(f"operator {number}: must be a table")
+                raise MappingError(f"operator {number}: must be a table, got {plain!r:.60}")
             try:
                 made.append(from_plain(plain))
             except MappingError as error:
@@ -179,7 +179,9 @@ def read_tree(text: str) -> SchemaTree:
     for number, line in lines:
         depth = (len(line) - len(line.lstrip(" "))) // 2
         if depth > len(nodes) or (nodes and depth == 0):
-            raise MappingError(f"schema, line {number}: unexpected indentation of '{line.strip()}'")
+            raise MappingError(
+                f"schema, line {number}: wrong indentation of '{line.strip()}'; indent by two spaces per level"
+            )
         _close(nodes, depth)
         nodes.append((_read_node(line.strip(), number), []))
     _close(nodes, 1)

@@ -158,7 +158,7 @@ class EventRewriter:
 
     def _rewrite(self, batch: DocumentBatch, room: _Room, names: Names | None = None) -> Rewritten:
         if batch.known is not self.names:
-            raise ValueError("the batch was read with another table of names")
+            raise ValueError("the batch was read with another table of names; read it with the names of this rewriter")
         tables = self.tables
         nodes: Int32s = room.array("node", len(batch.name), np.int32)
         is_split = place_elements(batch.elements, batch.values.texts, tables.schema(batch.known_count), nodes)
@@ -205,9 +205,13 @@ class EventRewriter:
         root = self.plan.tree.root.name
         if why == TOO_MANY_ROOTS:
             name = self.plan.nodes[root].exchange
-            return MappingError(f"the root has several children '{name}', each of which would become a root")
+            return MappingError(
+                f"the root has several children '{name}', but the mapping needs one, which becomes the root"
+            )
         found = batch.name_of(int(batch.name[batch.offsets[index]]))
-        return MappingError(f"the document's root is '{found}'; the schema's is '{root}'")
+        return MappingError(
+            f"the document's root is '{found}', but its schema's is '{root}'; check the document's schema"
+        )
 
     def _emit(
         self,

@@ -41,7 +41,9 @@ def infer_tree(documents: Iterable[Readable]) -> SchemaTree:
       b+ @k #text
     """
     if isinstance(documents, str | bytes | bytearray | memoryview):
-        raise TypeError("infer_tree takes a list of documents; put a single document into a list")
+        raise TypeError(
+            f"infer_tree takes a list of documents, got a single {type(documents).__name__}; put it into a list"
+        )
     batch = read_batch(documents, errors="return")
     for number, error in batch.errors.items():
         error.index = number
@@ -50,7 +52,9 @@ def infer_tree(documents: Iterable[Readable]) -> SchemaTree:
     if not samples:
         raise MappingError("cannot infer a schema: no documents given")
     if len(roots := {sample.name for sample in samples}) > 1:
-        raise MappingError(f"the documents have different roots: {', '.join(sorted(roots)[:5])}")
+        raise MappingError(
+            f"the documents have different roots: {', '.join(sorted(roots)[:5])}; infer a schema for each root"
+        )
     return SchemaTree(_inferred(samples, ""))
 
 
@@ -139,7 +143,7 @@ class _XsdUnfolding:
                 if self.recursion == "refuse":
                     where = "/".join((*here, name))
                     raise MappingError(
-                        f"the schema is recursive: {where}; mappings need trees (recursion='cut' makes one)"
+                        f"the schema is recursive: {where}; mappings need trees; cut the recursion with recursion='cut'"
                     )
                 continue
             often = most is None or most > 1

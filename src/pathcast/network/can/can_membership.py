@@ -116,7 +116,7 @@ class AddressSpace:
     def join(self, number: int, *, contact: int | None = None, point: tuple[int, ...] | None = None) -> None:
         """Let a node join: it gets half of the zone of the most loaded node near a point."""
         if number in self.members:
-            raise TopologyError(f"'{self.topology.nodes[number]}' is already a member")
+            raise TopologyError(f"'{self.topology.nodes[number]}' is already a member of the network")
         self.telling.tell()
         newcomer = self.nodes[number]
         newcomer.reset()
@@ -131,7 +131,10 @@ class AddressSpace:
         owner = self.nodes[self._most_loaded(near)]
         which = max(range(len(owner.zones)), key=lambda at: self._held(owner, at))
         if owner.zones[which].volume < 2:
-            raise TopologyError("a zone of one point cannot be halved; use a larger space or fewer nodes")
+            raise TopologyError(
+                f"'{self.topology.nodes[number]}' cannot join: the zone to divide has a single point; use more axes or "
+                "fewer nodes"
+            )
         kept, given = owner.cut(which)
         handed = owner.give(given)
         concerned = {*owner.neighbours, owner.number}
@@ -148,7 +151,9 @@ class AddressSpace:
         """Let a member leave gracefully: its zones and filters pass to neighbours."""
         self.require(number)
         if len(self.members) == 1:
-            raise TopologyError("the last member cannot leave")
+            raise TopologyError(
+                f"'{self.topology.nodes[number]}' is the last member and cannot leave; let another node join first"
+            )
         self.telling.tell()
         node = self.nodes[number]
         concerned = set(node.neighbours)
@@ -169,7 +174,9 @@ class AddressSpace:
         """Let a member fail; its backup takes its place."""
         self.require(number)
         if len(self.members) == 1:
-            raise TopologyError("the last member cannot be replaced")
+            raise TopologyError(
+                f"'{self.topology.nodes[number]}' is the last member and has no backup; let another node join first"
+            )
         self.telling.tell()
         node = self.nodes[number]
         assert node.backup is not None

@@ -64,8 +64,10 @@ class Reading:
         if not found:
             return None
         if self.gap is not None and Between(*self.gap, found[0]) not in terms:
-            bounds = " and ".join(self.gap)
-            raise MessageError(f"the filter needs a Between term ({bounds}) for its range on '{self.attribute}'")
+            below, above = self.gap
+            raise MessageError(
+                f"the filter has a range on '{self.attribute}', but no Between({below!r}, {above!r}, …) for it; add one"
+            )
         return found[0]
 
     def _of(self, term: object) -> Interval | None:
@@ -95,7 +97,9 @@ class Axis:
             raise MessageError(f"readings of axis '{self.name}' must be a tuple of Reading(…), got {readings!r}")
         numbers = all(isinstance(end, int | float) for end in (self.low, self.high))
         if not numbers or not -inf < self.low < self.high < inf:
-            raise MessageError(f"axis '{self.name}' needs finite low < high, got {self.low!r} and {self.high!r}")
+            raise MessageError(
+                f"axis '{self.name}' must have finite low < high, got low={self.low!r}, high={self.high!r}"
+            )
         if not self.readings:
             object.__setattr__(self, "readings", (Reading(self.name),))
 
@@ -123,7 +127,9 @@ class Axis:
         if all(reading.contradicts(equal) for reading in self.readings):
             return None
         if self.required:
-            raise MessageError(f"the filter has no range on '{self.name}', which this space requires")
+            raise MessageError(
+                f"the filter has no range on '{self.name}', which is a required axis of the space; add a range"
+            )
         return 0, SIDE - 1
 
     def parts(self, message: Mapping[str, Value]) -> list[Plane]:
@@ -196,13 +202,13 @@ class Space:
 
     def __post_init__(self) -> None:
         if not self.axes:
-            raise MessageError("a space needs at least one axis")
+            raise MessageError("a space needs at least one axis; use Space.of(Axis('per', 0, 100), …)")
         names: set[str] = set()
         for axis in self.axes:
             if not isinstance(axis, Axis):
-                raise MessageError(f"a space consists of axes, Axis(…), got {axis!r}")
+                raise MessageError(f"the axes of a space must be Axis(…), got {axis!r}")
             if axis.name in names:
-                raise MessageError(f"duplicate axis '{axis.name}'")
+                raise MessageError(f"duplicate axis '{axis.name}'; give each axis its own name")
             names.add(axis.name)
 
     @classmethod
@@ -227,7 +233,9 @@ class Space:
             tried = (axis.point(one.terms, _equalities(one)) for one in wanted)
             places = {place for place in tried if place is not None}
             if len(places) > 1:
-                raise MessageError(f"the filters cannot share a point: their ranges on '{axis.name}' differ")
+                raise MessageError(
+                    f"filters that share a point must have the same range on '{axis.name}'; these differ"
+                )
             found += next(iter(places), (0, SIDE - 1))
         return tuple(found)
 

@@ -180,7 +180,7 @@ class FilterTable:
         the filter of an entry, for messages whose values have equal coordinates.
         """
         if not signature.exact:
-            raise MessageError("filters whose coordinates are not exact cannot be added by coordinates; use add_many")
+            raise MessageError("filters with inexact coordinates cannot be added by their points alone; use add_many")
         group = self._group(signature)
         group.points.add(entries, points, target)
         if filter_of is not None:

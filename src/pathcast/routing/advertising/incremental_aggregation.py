@@ -76,10 +76,12 @@ class ChangingAggregation:
         come = dict(add or {})
         unknown = [number for number in gone if number not in self.patterns]
         if unknown:
-            raise KeyError(f"unknown subscription number {unknown[0]}")
+            raise KeyError(f"cannot remove subscription {unknown[0]}: no subscription has this number")
         taken = [number for number in come if number in self.patterns and number not in gone]
         if taken:
-            raise ValueError(f"subscription number {taken[0]} is already in use")
+            raise ValueError(
+                f"subscription number {taken[0]} is already in use; choose another, or also list it in remove"
+            )
         touched = set[int]()
         self._added, self._gone = set(), set()
         for number in gone:

@@ -92,7 +92,7 @@ def take(annotations: Annotations, made: Advertisement | None, view: View, *, tr
             taken.known[known] = True
     if not trusted:
         taken.wanting[view.routers :] = False
-        taken.refused = "the link is untrusted: nothing was skipped"
+        taken.refused = "the link is untrusted, so no subscriptions were skipped"
         return taken
     taken.proofs, taken.believed, taken.made = proofs, annotations, made
     return taken
@@ -101,7 +101,7 @@ def take(annotations: Annotations, made: Advertisement | None, view: View, *, tr
 def _refusal(annotations: Annotations, made: Advertisement | None) -> str | None:
     """The reason why annotations cannot belong to this advertisement; None if they can."""
     if made is None:
-        return "the annotations come from a router that got no advertisement"
+        return "the message has annotations, but this router has sent no advertisement to the sender"
     if annotations.version != made.version:
         return f"annotations refer to version {annotations.version} of the advertisement, expected {made.version}"
     aggregates, patterns = len(made.aggregates), len(made.data)
@@ -110,8 +110,9 @@ def _refusal(annotations: Annotations, made: Advertisement | None) -> str | None
             return f"the annotations have {len(bits):,} bits for {aggregates:,} aggregates"
     if annotations.absent is not None and len(annotations.absent) != patterns:
         return f"the annotations have {len(annotations.absent):,} bits for {patterns:,} data patterns"
-    if max((bound.aggregate for bound in annotations.bindings), default=-1) >= aggregates:
-        return "unknown aggregate in a binding"
-    if annotations.last_places is not None and annotations.last_places.patterns.max() >= patterns:
-        return "unknown data pattern in a last place"
+    largest = max((bound.aggregate for bound in annotations.bindings), default=-1)
+    if largest >= aggregates:
+        return f"the annotations bind aggregate {largest:,}, but the advertisement has only {aggregates:,}"
+    if annotations.last_places is not None and (largest := int(annotations.last_places.patterns.max())) >= patterns:
+        return f"the annotations name data pattern {largest:,}, but the advertisement has only {patterns:,}"
     return None

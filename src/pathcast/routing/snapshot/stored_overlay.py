@@ -174,11 +174,11 @@ class StoredTable(RoutingTable):
 
     def enter_each(self, patterns: Any, targets: Any) -> list[int]:
         """Raise `PathcastError`: a table on disk is read-only."""
-        raise PathcastError("a router from disk takes no changes; change the overlay and save it again")
+        raise PathcastError("a router loaded from disk is read-only; change the overlay and save it again")
 
     def release(self, entries: Any, target: Any) -> None:
         """Raise `PathcastError`: a table on disk is read-only."""
-        raise PathcastError("a router from disk takes no changes; change the overlay and save it again")
+        raise PathcastError("a router loaded from disk is read-only; change the overlay and save it again")
 
 
 class StoredOverlay:

@@ -38,6 +38,7 @@ from ..table.name_translation import Naming
 
 PATHS, NAMES = 1 << 15, 1 << 11
 _MASK = (1 << 64) - 1
+_OTHER_PATHS = "its label paths differ from those received before"
 _MIX_A, _MIX_B = 0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F
 
 
@@ -91,7 +92,7 @@ class Sent:
         path = self.labels.child(parent, name)
         self._define()
         if len(self._wire_of) > self._most_names:
-            raise LimitError("the dictionary is full: too many names")
+            raise LimitError(f"the dictionary of label paths is full: more than {self._most_names:,} names")
         return path
 
     def definitions(self, first: int) -> bytes:
@@ -139,11 +140,13 @@ class ReceivedPaths:
         If they do not fit, raise `UndefinedError` and change nothing.
         """
         total = first + count
-        if first > len(self) or total > self._most_paths:
-            raise UndefinedError(f"its {total:,} label paths, defined from {first:,} on, do not fit the dictionary")
+        if first > len(self):
+            raise UndefinedError(f"it defines label paths from number {first:,} on, but only {len(self):,} are known")
+        if total > self._most_paths:
+            raise UndefinedError(f"it needs {total:,} label paths; at most {self._most_paths:,} are allowed")
         if total <= len(self):
             if self.digests[total] != digest:
-                raise UndefinedError("it belongs to another dictionary")
+                raise UndefinedError(_OTHER_PATHS)
             return
         fresh: list[tuple[int, int, int]] = []
         digests: list[int] = []
@@ -159,8 +162,10 @@ class ReceivedPaths:
             digests.append(last)
             if depth > self._deepest:
                 raise UndefinedError(f"a label path has more than {self._deepest:,} names")
-        if last != digest or len(self.names) + len(names) > self._most_names:
-            raise UndefinedError("it belongs to another dictionary" if last != digest else "it has too many names")
+        if last != digest:
+            raise UndefinedError(_OTHER_PATHS)
+        if len(self.names) + len(names) > self._most_names:
+            raise UndefinedError(f"its label paths have more than {self._most_names:,} names")
         self._commit(fresh, names, digests)
 
     def _defined(

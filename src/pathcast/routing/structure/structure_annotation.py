@@ -4,7 +4,7 @@
     element arrays ──label paths──▶ numbers, values that are needed ──bytes──▶ element arrays ──▶ any engine
                        │ new ones                                    │ definitions
                        ▼                                             ▼
-                  link dictionary (Sent)  ─ ─ ─ the same ─ ─ ─  link dictionary (Learnt)
+                  link dictionary (Sent)  ─ ─ ─ the same ─ ─ ─  link dictionary (ReceivedPaths)
 
 An extension of the paper (Chan, Ni: Efficient XML Data Dissemination with Piggybacking, SIGMOD 2007): the next router
 reuses the results of a router. An element is the number of its label path, in document order; paths determine depths,

@@ -111,13 +111,15 @@ class StructureDecoder:
         if isinstance(header, str):
             return self._refused(header)
         if header.needs != self.needs.version:
-            return self._refused("it has values for other subscriptions")
+            return self._refused("it was made for another version of this router's subscriptions")
         if header.length != len(document):
-            return self._refused("it belongs to another document")
+            return self._refused(
+                f"it describes a document of {header.length:,} bytes, got one of {len(document):,} bytes"
+            )
         left = len(structure) - header.body
         least = header.elements + _VALUE_BYTES * (header.attributes + header.texts)
         if least > left or _ELEMENT_BYTES * header.elements > header.length or not header.elements:
-            return self._refused("its counts do not fit its length")
+            return self._refused("its counts of elements and values do not fit its length")
         learnt = self._learnt_for(header, structure)
         if isinstance(learnt, Refused):
             return learnt
@@ -130,7 +132,7 @@ class StructureDecoder:
         if learnt is None or learnt.epoch != header.epoch:
             learnt = None
             if header.first:
-                reason = "the structure annotation cannot be used: its label paths are unknown here"
+                reason = "the structure annotation cannot be used: this router has not received its label paths"
                 return Refused(reason, header.epoch, 0, resend=True)
         elif header.first > len(learnt):
             return self._refused("an earlier message with label paths is missing", resend=True)

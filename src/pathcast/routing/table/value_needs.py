@@ -67,7 +67,7 @@ class Needs:
         if self == other:
             return self
         if self.local != other.local:
-            raise ValueError("cannot combine needs by local name with needs by full name")
+            raise ValueError("cannot combine value needs: one side has local names, the other full names")
         return Needs(
             self.attributes | other.attributes, self.texts | other.texts, self.values | other.values, self.local
         )
@@ -102,7 +102,7 @@ class Needs:
         try:
             first, *rows = data.decode().split("\n")
         except UnicodeDecodeError as error:
-            raise MessageError("needs are not UTF-8") from error
+            raise MessageError("the list of value needs is not UTF-8") from error
         attributes, texts, values = set(), set(), set()
         for row in rows:
             match row.split(" "):
@@ -113,9 +113,9 @@ class Needs:
                 case ["v", element] if element:
                     values.add(_read(element))
                 case _:
-                    raise MessageError(f"malformed row in needs: {row[:60]!r}")
+                    raise MessageError(f"malformed row in the list of value needs: {row[:60]!r}")
         if first not in {"local", "full"}:
-            raise MessageError(f"needs must begin with 'local' or 'full', got {first[:60]!r}")
+            raise MessageError(f"a list of value needs must begin with 'local' or 'full', got {first[:60]!r}")
         return cls(frozenset(attributes), frozenset(texts), frozenset(values), first == "local")
 
 
@@ -127,7 +127,7 @@ def _written(name: str) -> str:
 def _read(written: str) -> str:
     """The name from the text that `_written` returned."""
     if not all(mark in _ESCAPED for mark in _ESCAPE.findall(written)):
-        raise MessageError(f"malformed name in needs: {written[:60]!r}")
+        raise MessageError(f"malformed name in the list of value needs: {written[:60]!r}")
     return _ESCAPE.sub(lambda found: _ESCAPED[found[1]], written)
 
 

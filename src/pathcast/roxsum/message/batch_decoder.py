@@ -110,7 +110,7 @@ def _read_tables(reader: TableReader, counts: Counts) -> _Tables:
         raise MessageError("the names of the message are not UTF-8") from None
     names = names if counts.names else []
     if len(names) != counts.names or len(set(names)) != len(names) or "" in names:
-        raise MessageError("the names of the message are not the distinct names that its header counts")
+        raise MessageError(f"the names of the message must be {counts.names:,} distinct names, as its header states")
     nodes, columns, tokens = counts.nodes, counts.columns, counts.tokens
     parents, node_names = np.arange(nodes) - reader.numbers(nodes, nodes), reader.numbers(nodes, counts.names - 1)
     column_node = reader.sums(columns, NONE, nodes - 1)
@@ -211,7 +211,7 @@ def _tokens(counts: Counts, tables: _Tables, streams: Bytes) -> tuple[Int64s, In
         tables.follow_begin, tables.followers, widths, at, stop, streams, counts.tokens, token_begin, tokens
     )
     if read != counts.token_total or not np.array_equal(at, stop):
-        raise MessageError("the streams of the message yield other documents than its header states")
+        raise MessageError("the documents in the streams of the message do not fit its header")
     return token_begin, tokens
 
 

@@ -90,7 +90,9 @@ class Counts:
         }
         for name, most in bounds.items():
             if getattr(self, name) > most:
-                raise MessageError(f"the message states {getattr(self, name):,} for '{name}', more than is possible")
+                raise MessageError(
+                    f"the message states {getattr(self, name):,} for '{name}'; at most {most:,} is possible"
+                )
 
     @property
     def block_bytes(self) -> int:
@@ -119,12 +121,13 @@ def unpack(data: memoryview, limits: MessageLimits) -> tuple[Counts, bytes]:
         raise MessageError("not a RoXSum message: it does not begin with 'RoXS'")
     if version != VERSION or flags:
         raise MessageError(
-            f"the message has version {version} and flags {flags}; this Pathcast reads version {VERSION}"
+            f"the message has version {version} and flags {flags}; this Pathcast reads version {VERSION} and flags 0; "
+            "use the same Pathcast on both sides"
         )
     counts = Counts(*_COUNTS.unpack_from(data, _PREFIX.size))
     head, body = data[: HEADER - CHECKSUM], data[HEADER:]
     if _checksum(head, body) != data[HEADER - CHECKSUM : HEADER]:
-        raise MessageError("the message is damaged: checksum mismatch")
+        raise MessageError("the message is damaged: checksum mismatch; send it again")
     counts.check(limits)
     return counts, _blocks(counts, body)
 
@@ -143,12 +146,12 @@ def _blocks(counts: Counts, body: memoryview) -> bytes:
         at += stored
         try:
             if zstandard.frame_content_size(frame) != size:
-                raise MessageError("a frame of the message does not hold what the header says")
+                raise MessageError("a frame of the message does not have the size that its table of frames states")
             parts.append(decompressor.decompress(frame, max_output_size=size))
         except zstandard.ZstdError as error:
             raise MessageError(f"cannot decompress a frame of the message: {error}") from None
         if len(parts[-1]) != size:
-            raise MessageError("a frame of the message does not hold what the header says")
+            raise MessageError("a frame of the message does not have the size that its table of frames states")
     return b"".join(parts)
 
 
@@ -270,10 +273,10 @@ class TableReader:
         """Bytes, up to `most`."""
         (size,) = struct.unpack("<Q", self._take(8))
         if size > most:
-            raise MessageError("a text of the message is longer than is possible")
+            raise MessageError(f"a text of the message has {size:,} bytes; at most {most:,} are possible")
         return self._take(size)
 
     def close(self) -> None:
         """Reject leftover bytes."""
         if self.at != len(self.data):
-            raise MessageError("the tables of the message have bytes left over")
+            raise MessageError(f"the tables of the message have {len(self.data) - self.at:,} extra bytes at the end")

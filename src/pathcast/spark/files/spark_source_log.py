@@ -73,5 +73,7 @@ def _is_entry(file: Path) -> bool:
 def _entries(file: Path) -> list[dict[str, Any]]:
     lines = file.read_text(encoding="utf-8").split("\n")
     if not lines or lines[0] != "v1":
-        raise PipelineError(f"{file} is not a log of Spark's file source, or has an unsupported version")
+        raise PipelineError(
+            f"{file} is not a log of Spark's file source: it begins with {lines[0]!r:.40}, expected 'v1'"
+        )
     return [json.loads(line) for line in lines[1:] if line]

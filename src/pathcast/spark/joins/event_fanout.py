@@ -106,7 +106,7 @@ def _object(name: str, text: str) -> dict[str, Any]:
     except ValueError as error:
         raise ChangeError(f"'{name}' is not JSON: {error}") from None
     if not isinstance(found, dict):
-        raise ChangeError(f"'{name}' is not an object of columns and values: {text:.60}")
+        raise ChangeError(f"'{name}' must be a JSON object of columns and values, got {text:.60}")
     return found
 
 

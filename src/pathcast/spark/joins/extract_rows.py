@@ -188,4 +188,4 @@ class RowCutter:
 def _too_many(number: int) -> PathcastError | None:
     if number < _MOST_ROWS:
         return None
-    return LimitError(f"the document has more than {_MOST_ROWS:,} rows")
+    return LimitError(f"the document has more than {_MOST_ROWS:,} rows; split the document")

@@ -43,7 +43,7 @@ def read_join_subscriptions(file: str) -> Queries:
     try:
         text = path.read_text(encoding="utf-8-sig")
     except OSError as error:
-        raise PipelineError(f"{path}: {error.strerror}") from None
+        raise PipelineError(f"cannot read {path}: {error.strerror}") from None
     except UnicodeDecodeError:
         raise PipelineError(f"{path} is not UTF-8") from None
     if path.suffix != ".csv":

@@ -46,10 +46,14 @@ def publish_joins(
     def save(place: Path) -> None:
         nonlocal added
         known = versions(folder)
-        if standing is not None and (known or add or batches or remove):
+        if standing is not None and known:
             raise PipelineError(
-                f"standing=… gives the first version, but there is {'one already' if known else 'nothing to add to'}; "
-                "give changes with add, remove and batches"
+                f"standing=… is for the first version, but {folder} already has versions; give the changes with add=, "
+                "remove= and batches="
+            )
+        if standing is not None and (add or batches or remove):
+            raise PipelineError(
+                "standing=… cannot be combined with add=, remove= or batches=; publish standing=… first, then changes"
             )
         if standing is None and not known:
             raise PipelineError(

@@ -23,7 +23,7 @@ from pathcast.joins.server import InitialContents
 from ..arrow_types import spark_schema
 from ..pipeline.stream_checkpoints import query_id
 from ..publishing.index_versions import AnyPath, version_folder
-from ..publishing.replay_version_pins import pins_of
+from ..publishing.replay_version_pins import RETAINED, pins_of
 from .join_subscriptions import STATE
 from .worker_subscriptions import Subscribed, find_subscriptions
 
@@ -83,13 +83,17 @@ def newcomers(
     """The version of a micro-batch, and the first id that is new in it; None if there is none."""
     known = pins_of(Path(versions).absolute(), query_id(checkpoint), None if pins is None else Path(pins).absolute())
     if batch not in known:
-        raise PipelineError(f"micro-batch {batch} of {checkpoint} has no pin: it has not begun, or was too long ago")
+        raise PipelineError(
+            f"the version that micro-batch {batch} of {checkpoint} used is unknown: the micro-batch has not begun, or "
+            f"is not among the last {RETAINED}"
+        )
     before = [number for number in known if number < batch]
     if batch == 0 or (before and known[max(before)] == known[batch]):
         return None
     if not before:
         raise PipelineError(
-            f"the version of micro-batch {batch - 1} of {checkpoint} is no longer known: its pin was removed"
+            f"the version that micro-batch {batch - 1} of {checkpoint} used is unknown: only the last {RETAINED} are "
+            "kept"
         )
     first, after = (next_id_in(version_folder(versions, known[number])) for number in (max(before), batch))
     return None if after == first else (known[batch], first)

@@ -95,7 +95,7 @@ def match_documents(
         raise PipelineError(f"by must be 'id' or 'subscriber', got {by!r}")
     if mediation is not None and (structure is not None or document_path is not None):
         raise PipelineError(
-            "mediation= needs document=, and cannot be combined with structure=: it makes structures itself"
+            "mediation= works with document= only, and makes structures itself; omit document_path= and structure="
         )
     if shards is not None and mediation is not None:
         documents = mediate(

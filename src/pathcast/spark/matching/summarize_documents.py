@@ -59,7 +59,7 @@ def summarize(
     """
     check_entities(entities)
     if isinstance(by, str):
-        raise PipelineError(f"by must be a list of columns, [{by!r}], got {by!r}")
+        raise PipelineError(f"by must be a list of columns, such as [{by!r}], got {by!r}")
     for name, value in (("max_documents", max_documents), ("max_bytes", max_bytes)):
         if value < 1:
             raise PipelineError(f"{name} must be a whole number of at least 1, got {value!r}")
@@ -342,7 +342,9 @@ def _document_rows(row: pa.RecordBatch, document: str, decode: Callable[[bytes |
 def _values(documents: list[bytes], details: pa.Array | None, kind: pa.DataType) -> pa.Array:
     """The documents of a message as a column; raises `MessageError` if they do not fit the row."""
     if details is not None and len(details) != len(documents):
-        raise MessageError(f"the message has {len(documents):,} documents, but its list has {len(details):,} rows")
+        raise MessageError(
+            f"the message has {len(documents):,} documents, but its column '{ROWS}' lists {len(details):,}"
+        )
     try:
         return pa.array(documents, pa.binary()).cast(kind)
     except pa.ArrowInvalid:
@@ -355,7 +357,9 @@ def _values(documents: list[bytes], details: pa.Array | None, kind: pa.DataType)
 def _summary_schema(schema: t.StructType, by: list[str], document: str) -> t.StructType:
     names = schema.fieldNames()
     for name in by:
-        if name not in names or name == document:
+        if name == document:
+            raise PipelineError(f"by: '{name}' is the column of the documents; group by other columns")
+        if name not in names:
             raise PipelineError(f"by: no column '{name}'; the columns are {', '.join(names)}")
         if isinstance(schema[name].dataType, t.ArrayType | t.MapType | t.StructType):
             raise PipelineError(

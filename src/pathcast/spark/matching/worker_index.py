@@ -121,7 +121,9 @@ def find_index(
         if shards is not None:
             raise PipelineError("an artifact cannot be in shards; put the index in a folder that every worker can read")
         if version is not None or pins is not None:
-            raise PipelineError("an artifact has no versions: it does not change while the session runs")
+            raise PipelineError(
+                "an artifact has no versions, because it does not change during a session; omit version= and pins="
+            )
         return Index(index, streaming=streaming, limits=limits, entities=entities)
     folder = Path(index).absolute()
     where = None if pins is None else str(Path(pins).absolute())

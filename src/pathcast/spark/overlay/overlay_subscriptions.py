@@ -250,9 +250,9 @@ class _Reading:
         if old is not None:
             self.wanted[row["id"]] = old
         if row["change"] == REMOVED:
-            self.invalid.append((row, _Wrong(f"no subscription {row['id']} to remove")))
+            self.invalid.append((row, _Wrong(f"cannot remove subscription {row['id']}: the id is not in use")))
         elif row["change"] != ADDED:
-            self.invalid.append((row, _Wrong(f"change must be '{ADDED}' or '{REMOVED}', got {row['change']}")))
+            self.invalid.append((row, _Wrong(f"change must be '{ADDED}' or '{REMOVED}', got {row['change']!r}")))
 
     def _read(self, row: dict[str, Any]) -> tuple[str, Pattern, str]:
         if row["id"] is None or not 0 < row["id"] <= LARGEST_ID:

@@ -153,7 +153,7 @@ def _given(options: RoutingOptions) -> RoutingOptions:
         raise TypeError(f"unknown option '{name}'; known: {', '.join(_DEFAULTS)}")
     given: RoutingOptions = {**_DEFAULTS, **options}
     if given["mediation"] is not None and given["structure"] is not None:
-        raise PipelineError("mediation= does not work with structure=: it makes structures itself")
+        raise PipelineError("mediation= makes structures itself; omit structure=")
     check_entities(given["entities"])
     return given
 

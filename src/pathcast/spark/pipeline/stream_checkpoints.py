@@ -17,7 +17,7 @@ def query_id(checkpoint: AnyPath) -> str:
     try:
         return str(json.loads(place.read_text(encoding="utf-8"))["id"])
     except (OSError, ValueError, KeyError) as error:
-        raise PipelineError(f"{checkpoint} is not the checkpoint of a stream: {error}") from None
+        raise PipelineError(f"{checkpoint} is not the checkpoint of a stream that has started: {error}") from None
 
 
 def begun(checkpoint: AnyPath) -> set[int]:

@@ -45,7 +45,7 @@ SHARD = 10_000
 # Characters of expressions that are not plain paths.
 PREDICATES = r"[\[@(]"
 PIECES = "part string, of int"
-# Rows whose expression is parsed, as in `parsing.checked`; without ids, none is `given`.
+# Rows whose expression is parsed, as in `parse_rows.checked`; without ids, none is `given`.
 PARSED = f"change = 'added' and (id between 1 and {LARGEST_ID} or given = '')"
 _SETTINGS, _TEXTS, _OFFSETS = "settings", "texts", "text_offsets"
 

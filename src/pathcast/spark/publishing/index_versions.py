@@ -222,7 +222,7 @@ def pack_index(folder: AnyPath, archive: AnyPath) -> Path:
     """
     source = version_folder(folder, latest(folder)) if is_versioned(folder) else Path(folder)
     if not (source / MANIFEST).is_file():
-        raise PipelineError(f"no index at {source}")
+        raise PipelineError(f"no index at {source}; create one with publish(matcher, folder)")
     target = Path(archive)
     if target.suffix != ".zip":
         raise PipelineError(f"the name of the archive must end with .zip, got {str(target)!r}")

@@ -188,7 +188,7 @@ def _apply(kept: Subscriptions, parsed: Parsed) -> tuple[Difference, pa.Table]:
         if there:
             kept.remove(number)
     parsed.enter(rows.take(pa.array(fresh, pa.int64())))
-    reasons = [f"no subscription {ids[row]} to remove" for row in unknown]
+    reasons = [f"cannot remove subscription {ids[row]}: the id is not in use" for row in unknown]
     made = Difference(len(fresh) - changed, removed, changed)
     return made, reported(rows.take(pa.array(unknown, pa.int64())), reasons)
 

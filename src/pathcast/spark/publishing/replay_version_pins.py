@@ -85,7 +85,10 @@ def _read(place: Path) -> int | None:
     except FileNotFoundError:
         return None
     if not text.strip().isdecimal():
-        raise PipelineError(f"the pin {place} is damaged: {text[:40]!r} is not a version number")
+        raise PipelineError(
+            f"the file {place} must hold the number of the version that its micro-batch used, got {text[:40]!r}; "
+            "restore it"
+        )
     return int(text)
 
 

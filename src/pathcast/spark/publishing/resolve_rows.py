@@ -209,7 +209,7 @@ def _says_the_same(row: dict[str, Any], change: dict[str, Any]) -> bool:
 
 
 def _unknown(id: int) -> str:
-    return f"no subscription {id} to remove"
+    return f"cannot remove subscription {id}: the id is not in use"
 
 
 def _known_reasons(rows: pa.Table) -> Reasons:

@@ -28,7 +28,7 @@ from ..pipeline.pipeline_file import is_address
 from .compile_shards import MANY
 from .parse_rows import ADDED, CHANGES, TABLE, check_names
 
-# The rows that `publish_task.py` expects, as in `parsing.ROWS`.
+# The rows that `publish_task.py` expects, as in `parse_rows.ROWS`.
 ROW_SCHEMA = pa.schema(
     [
         ("id", pa.int64()),
@@ -69,7 +69,7 @@ class SmallTable(NamedTuple):
     single: bool
 
     def rows(self, of: int) -> Iterator[dict[str, Any]]:
-        """The rows of a table, or of changes to one, in order: the columns of `parsing.ROWS`, and `router`."""
+        """The rows of a table, or of changes to one, in order: the columns of `parse_rows.ROWS`, and `router`."""
         order = list(range(max(map(len, self.columns.values()), default=0)))
         if of == CHANGES and "sequence" in self.columns:
             sequence = self.columns["sequence"]
@@ -96,7 +96,7 @@ def read_small(path: str, form: str, small: Small | None = None) -> SmallTable:
     if form not in _READERS:
         raise NotSmallError(f"format {form} needs Spark")
     if sum(file.stat().st_size for file in files) > bounds.bytes:
-        raise NotSmallError(f"larger than {bounds.bytes >> 20} MiB")
+        raise NotSmallError(f"the table is larger than {bounds.bytes >> 20} MiB")
     names: list[str] | None = None
     columns: dict[str, list[Any]] = {}
     for file in files:
@@ -113,7 +113,7 @@ def read_small(path: str, form: str, small: Small | None = None) -> SmallTable:
             if name in mine:
                 columns.setdefault(name, []).extend(row.get(name) for row in rows)
         if len(next(iter(columns.values()), ())) >= bounds.rows:
-            raise NotSmallError(f"{bounds.rows:,} rows or more")
+            raise NotSmallError(f"the table has {bounds.rows:,} rows or more")
     _check_types(columns)
     return SmallTable(columns, names or [], len(files) == 1)
 
@@ -128,7 +128,7 @@ def whole_number(value: Any) -> int | None:
 def _files(path: str) -> list[Path]:
     place = Path(path)
     if is_address(path) or not place.exists():
-        raise NotSmallError("not a file or folder on this machine")
+        raise NotSmallError("the table is not a file or folder on this machine")
     if place.is_file():
         return [place]
     found = sorted(entry for entry in place.iterdir() if not entry.name.startswith(("_", ".")))
@@ -144,7 +144,7 @@ def _check_types(columns: dict[str, list[Any]]) -> None:
         usual: tuple[set[type], ...] = ({str},) if name not in ("id", "sequence") else ({str}, {int})
         if kinds and kinds not in usual:
             raise NotSmallError(
-                f"column '{name}' with values of type {', '.join(sorted(kind.__name__ for kind in kinds))}"
+                f"column '{name}' has values of type {', '.join(sorted(kind.__name__ for kind in kinds))}"
             )
         try:
             pa.array(values)
@@ -171,12 +171,12 @@ def _text(file: Path, bounds: Small) -> str:
     with gzip.open(file) if file.suffix == ".gz" else file.open("rb") as stream:
         data = stream.read(bounds.bytes + 1)
     if len(data) > bounds.bytes:
-        raise NotSmallError(f"larger than {bounds.bytes >> 20} MiB")
+        raise NotSmallError(f"the table is larger than {bounds.bytes >> 20} MiB")
     return data.decode("utf-8-sig", errors="replace")
 
 
 def _csv(file: Path, bounds: Small) -> _Rows:
-    """Rows as `parsing.read_table` reads them: a line with too many fields replaces the expression."""
+    """Rows as `parse_rows.read_table` reads them: a line with too many fields replaces the expression."""
     taken: list[str] = []
 
     def lines() -> Iterable[str]:
@@ -222,7 +222,7 @@ def _parquet(file: Path, bounds: Small) -> _Rows:
         facts = opened.metadata
         size = sum(facts.row_group(number).total_byte_size for number in range(facts.num_row_groups))
         if facts.num_rows >= bounds.rows or size > bounds.bytes:
-            raise NotSmallError(f"{facts.num_rows:,} rows, {size >> 20} MiB")
+            raise NotSmallError(f"the table is too large: {facts.num_rows:,} rows, {size >> 20} MiB")
         names = opened.schema_arrow.names
         table = opened.read([name for name in COLUMNS if name in names])
     return names, table.to_pylist()

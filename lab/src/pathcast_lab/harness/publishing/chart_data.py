@@ -16,7 +16,7 @@ Log = Literal["", "x", "y", "xy"]
 
 @dataclass(frozen=True)
 class Series:
-    """`like` names the series that a series of the paper's numbers stands beside; `ends` are intervals of y."""
+    """`like` names the series that a series of the paper's numbers belongs to; `ends` are intervals of y."""
 
     name: str
     role: Role
@@ -63,7 +63,7 @@ class Chart:
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> "Chart":
-        """The inverse of `to_record`, also after a way through JSON."""
+        """The inverse of `to_record`, also after a round trip through JSON."""
         panels = tuple(Panel(panel["title"], tuple(map(_series, panel["series"]))) for panel in record["panels"])
         return cls(**{**record, "panels": panels, "sources": tuple(record["sources"])})
 

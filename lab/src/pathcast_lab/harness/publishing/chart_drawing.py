@@ -1,9 +1,9 @@
-"""Drawing: the one way in which all charts are drawn.
+"""Drawing: all charts are drawn the same way.
 
 Rivals are named series. Ours is drawn last, thick, in a colour that nothing else has; the others differ in marker, dash
 and lightness, so that a plot also reads in greyscale; floors are thin and dotted; a paper's own numbers are stars
-without a line, in the colour of the series that they stand beside. Axes carry units, the footer says at which scale,
-when and with which code the rows were measured. The same chart gives the same bytes (no clock, no random ids).
+without a line, in the colour of the series that they belong to. Axes have units; the footer names the scale,
+the date and the code version of the rows. The same chart gives the same bytes (no clock, no random ids).
 
 An SVG keeps its text as text, has no metadata, and its coordinates have one decimal: a tenth of a point is less than a
 line is wide.

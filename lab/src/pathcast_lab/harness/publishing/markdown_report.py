@@ -1,8 +1,8 @@
 """The report: published records as Markdown pages, one per paper, and an index of them.
 
-A pure function of the records: the same ones give the same pages. A page has a section per experiment: first the
+A pure function: the same records give the same pages. A page has a section per experiment: first the
 figures and tables of the paper, in the order of their numbers, then the others by name. Where an experiment has been
-measured at both scales, the section shows the paper's; a verdict of the small scale that differs stands beside it.
+measured at both scales, the section shows the paper's; a verdict of the small scale that differs appears beside it.
 """
 
 import re
@@ -61,7 +61,7 @@ class _Figure:
 
 
 def shown_scales(published: Iterable[Published]) -> list[Published]:
-    """Of each experiment the record that pages show: that of the largest scale."""
+    """The record of each experiment that pages show: that of the largest scale."""
     return [next(scales) for _, scales in groupby(_ordered(published), key=lambda one: one.experiment)]
 
 
@@ -195,7 +195,7 @@ def table(head: Sequence[str], rows: Sequence[Sequence[Value]]) -> str:
 
 
 def cell(value: Value) -> str:
-    """A value as a table shows it: four significant digits, thousands apart, nothing for nothing."""
+    """A value as a table shows it: four significant digits, thousands separated, empty for None."""
     if value is None:
         return ""
     if isinstance(value, bool):

@@ -1,12 +1,12 @@
-"""Publication: what the repository keeps of results, and the pages made of it.
+"""Publication: the records of results in the repository, and the pages generated from them.
 
     docs/results/records/PAGE.json    one record per experiment and scale, one line each, with the points of its chart
     docs/results/plots/NAME.svg       the chart of each experiment
     docs/results/PAGE.md, index.md    the pages
 
-`publish` takes results from the archive into the records; their claims are judged again from the rows, by the judges
-that the code has now. `write_pages` makes pages and plots from the records alone. Of two scales, only the one that
-pages show keeps its chart.
+`publish` copies results from the archive to the records; their claims are judged again from the rows, by the current
+judges. `write_pages` generates pages and plots from the records alone. Of two scales, only the one that pages show
+keeps its chart.
 
 Invariant: pages are a function of the records. Whether a figure is stale is therefore a field of its record, which
 `refresh` sets by comparing hashes of sources.
@@ -32,14 +32,14 @@ RECORDS, PLOTS = "records", "plots"
 
 
 def publish(found: Iterable[tuple[Experiment, Sequence[Result]]], folder: Path) -> None:
-    """Take results into the records, then write pages and plots."""
+    """Add results to the records, then write pages and plots."""
     fresh = {result.key: published(experiment, result) for experiment, results in found for result in results}
     records = {record.key: record for record in load_records(folder)} | fresh
     write(records.values(), folder)
 
 
 def published(experiment: Experiment, result: Result) -> Published:
-    """What is published of a result: its claims as the experiment judges them now, and the chart of its first plot."""
+    """The published record of a result: its claims as judged now, and the chart of the first plot."""
     claims = tuple(judged_claims(experiment, result))
     chart = chart_of(experiment.plots[0], result.rows) if experiment.plots else None
     texts = {"title": experiment.title, "method": experiment.method}
@@ -47,7 +47,7 @@ def published(experiment: Experiment, result: Result) -> Published:
 
 
 def judged_claims(experiment: Experiment, result: Result) -> Iterable[JudgedClaim]:
-    """The experiment's claims, beside what the rows say."""
+    """The experiment's claims, judged on the rows."""
     for claim in experiment.claims:
         found = claim.judge_rows(result.rows)
         yield JudgedClaim(claim.statement, claim.source, found.verdict, found.measured, claim.expected, claim.reason)
@@ -98,7 +98,7 @@ def load_records(folder: Path) -> list[Published]:
         try:
             found += map(_from_record, json.loads(file.read_text(encoding="utf-8")))
         except (ValueError, TypeError, KeyError) as fault:
-            raise ArchiveError(f"cannot read the records in {file}: {fault}") from fault
+            raise ArchiveError(f"cannot read the records in {file}: {fault}; restore the file with git") from fault
     return found
 
 

@@ -1,4 +1,4 @@
-"""The pages of published results: which experiments each of them has, and how it begins."""
+"""The pages of published results: the experiments and the introduction of each."""
 
 from dataclasses import dataclass
 from fnmatch import fnmatch

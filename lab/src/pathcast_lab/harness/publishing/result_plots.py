@@ -1,8 +1,8 @@
-"""Plots: which columns of the rows an experiment draws, and the chart that rows give.
+"""Plots: which columns of the rows an experiment draws, and the chart of some rows.
 
 Kinds: `lines` (x against y, a line per series) and `bars` (a bar per series, labelled with its value). `panel` names a
 column whose values each get a panel of their own, side by side, with a common y axis. `paper_points` are numbers that a
-paper gives in its text; a chart shows them as stars beside what was measured.
+paper gives in its text; a chart shows them as stars beside the measured points.
 """
 
 from collections.abc import Callable, Iterator
@@ -16,8 +16,8 @@ from .chart_data import Chart, Kind, Log, Panel, Role, Series, rounded
 class PaperPoint:
     """A number from a paper's text: y of a series at x, as `source` says (paper and section).
 
-    With `of`, y is a multiple of what was measured of that series at the same x and in the same panel: a paper often
-    gives a ratio, and its absolute numbers belong to another machine. `panel` is a value of the column of panels;
+    With `of`, y is a multiple of the measured figure of that series at the same x and in the same panel: a paper often
+    gives a ratio, and its absolute numbers are those of another machine. `panel` is a value of the column of panels;
     without one, the point is in all panels.
     """
 
@@ -83,7 +83,7 @@ def over_subscriptions(
 
 
 def chart_of(plot: Plot, rows: Rows) -> Chart:
-    """The chart that a plot makes of rows."""
+    """The chart of a plot for some rows."""
     if plot.only is not None:
         rows = Rows(row for row in rows if plot.only(row))
     panels: list[Panel] = []
@@ -98,7 +98,7 @@ def chart_of(plot: Plot, rows: Rows) -> Chart:
 
 
 def _measured(plot: Plot, rows: Rows, name: str) -> Iterator[Series]:
-    """The series of a name in one panel; none where no row can be drawn."""
+    """The series of a name in one panel; None if no row can be drawn."""
     points = [row for row in rows if str(row.get(plot.series)) == name and _is_drawn(row, plot)]
     if plot.kind == "bars":
         points = points[:1]
@@ -138,5 +138,5 @@ def _at(row: Row, column: str) -> float:
         return 0.0
     value = row[column]
     if not isinstance(value, int | float):
-        raise TypeError(f"column {column!r} holds {value!r}, which cannot be drawn")
+        raise TypeError(f"column {column!r} must hold numbers to be drawn, got {value!r}")
     return value
