@@ -71,16 +71,17 @@ def check_answers(
         theirs = other.match_batch(
             batch if len(sample) == len(documents) else reader.read([documents[k] for k in sample])
         )
-        run.check_equal("all engines find the same matches", {first: _of(answers, sample), name: theirs})
+        found = {first: _of(answers, sample), name: _of(theirs, range(len(sample)))}
+        run.check_equal("all engines find the same matches", found)
     return answers
 
 
-def _of(answers: "Answers", sample: list[int]) -> "Answers":
-    """The answers for some of the documents."""
+def _of(answers: "Answers", sample: Iterable[int]) -> "Answers":
+    """The answers for some of the documents, sorted."""
     import numpy as np
 
     offsets, entries = answers
-    found = [entries[offsets[index] : offsets[index + 1]] for index in sample]
+    found = [np.sort(entries[offsets[index] : offsets[index + 1]]) for index in sample]
     return np.cumsum([0, *map(len, found)]), np.concatenate([entries[:0], *found])
 
 

@@ -14,6 +14,7 @@ from .piggyback_workloads import NEWS_130, documents_of, schema_of
 
 if TYPE_CHECKING:
     from pathcast.documents import DocumentBatch
+    from pathcast.matching.engine_contract import Engine
 
 READ, DECODE, QUICK = "read and match", "decode and match", "match from label paths"
 ONE, BATCH = "one at a time", "a batch"
@@ -109,6 +110,8 @@ def structure(run: Run, parameters: Structure) -> Iterator[Row]:
 
 
 def _measure(run: Run, parameters: Structure, kind: str, name: str, documents: list[bytes]) -> Iterator[Row]:
+    import numpy as np
+
     from pathcast import Subscriptions
     from pathcast.documents import Limits
     from pathcast.documents.document_reader import Reader
@@ -133,9 +136,10 @@ def _measure(run: Run, parameters: Structure, kind: str, name: str, documents: l
         messages = [coder.encode(batch[0]) or b"" for batch in read]
         decoded = [_decoded(decoder.decode(*each)) for each in zip(messages, documents, strict=True)]
     for number, (one, other) in enumerate(zip(read, decoded, strict=True)):
-        answers: dict[str, object] = {READ: engine.match_batch(one)[1], DECODE: engine.match_batch(other)[1]}
+        answers: dict[str, object] = {READ: _found(engine, one), DECODE: _found(engine, other)}
         if quick is not None:
-            answers[QUICK] = quick.match(messages[number], documents[number])
+            entries = quick.match(messages[number], documents[number])
+            answers[QUICK] = sorted(entries.tolist()) if isinstance(entries, np.ndarray) else entries
         run.check_equal("what was decoded matches as what was read", answers)
     run.begin(f"{kind}, {name}", parameters.rounds)
     pairs = list(zip(messages, documents, strict=True))
@@ -178,6 +182,11 @@ def _measure(run: Run, parameters: Structure, kind: str, name: str, documents: l
             "bytes": 0 if series == READ else bytes_each,
             "encode_us": None,
         }
+
+
+def _found(engine: "Engine", batch: "DocumentBatch") -> list[int]:
+    """The entries that a batch of one document matches, sorted."""
+    return sorted(engine.match_batch(batch)[1].tolist())
 
 
 def _decoded(found: object) -> "DocumentBatch":
