@@ -5,6 +5,9 @@ BIN := .venv/bin
 # The variable silences an advertisement of the theme's authors.
 MKDOCS := NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs
 
+# Commands and tests start Python by the hundred: keep the bytecode of modules, even if the environment says otherwise.
+export PYTHONDONTWRITEBYTECODE :=
+
 .PHONY: help setup demo kernels test test-fast check docs docs-serve format doctor clean
 .DEFAULT_GOAL := help
 
