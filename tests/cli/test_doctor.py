@@ -41,7 +41,7 @@ def test_this_machine_is_fine_and_everything_asked_for_is_shown(run):
 def test_json_has_every_finding(run):
     answer = json.loads(run("--format", "json").stdout)
     assert answer["fine"] is True
-    assert {"name", "state", "found", "mend"} == set(answer["findings"][0])
+    assert {"name", "state", "found", "fix"} == set(answer["findings"][0])
     assert {finding["name"] for finding in answer["findings"]} >= {
         "Python",
         "Numba",
@@ -90,7 +90,7 @@ def test_a_spark_home_that_is_another_spark_is_wrong(monkeypatch, tmp_path):
     finding = check_spark()
     assert finding.state is State.wrong
     assert str(tmp_path) in finding.found
-    assert "unset SPARK_HOME" in finding.mend
+    assert "unset SPARK_HOME" in finding.fix
 
 
 @pytest.mark.parametrize(("package", "version"), [("pandas", "3.0.1"), ("pandas", None), ("protobuf", None)])
@@ -99,7 +99,7 @@ def test_a_companion_of_spark_that_is_missing_or_too_new_is_wrong(monkeypatch, p
     monkeypatch.setattr(doctor_file, "_version", lambda name: version if name == package else real(name))
     [finding] = doctor_file.check_companions()
     assert (finding.name, finding.state) == (package, State.wrong)
-    assert "pip install" in finding.mend
+    assert "pip install" in finding.fix
 
 
 def test_a_python_for_workers_that_is_not_this_one_is_noted(monkeypatch):

@@ -145,7 +145,7 @@ ORDER = "order: SUBSCRIPTIONS ID DOCUMENT, or -e XPATH DOCUMENT"
         (["٣", "story.xml"], f"'٣': ID must be a number; {ORDER}"),
         (["story.xml"], f"'story.xml': ID must be a number; {ORDER}"),
         (["1"], f"no document given; {ORDER}"),
-        ([], f"no ID and document given; {ORDER}"),
+        ([], f"no ID and no document given; {ORDER}"),
         (
             ["1", "story.xml", "-e", "//p"],
             "with -e, give one document and no other arguments; order: -e XPATH DOCUMENT",

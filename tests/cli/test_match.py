@@ -281,7 +281,7 @@ def test_invalid_subscriptions_are_skipped_when_asked_for(tmp_path: Path, storie
     assert (outcome.status, outcome.out) == (2, "")
     file.write_text("//a/..\n//b/..\n")
     assert Outcome(file, stories, "--skip-invalid").err.splitlines()[-1] == (
-        "error: 2 of 2 subscriptions are invalid; no valid ones remain"
+        "error: 2 of 2 subscriptions are invalid; no valid subscription remains"
     )
 
 

@@ -66,7 +66,10 @@ def test_a_pair_that_nothing_bears_out_is_told(folder: Path) -> None:
     (folder / "books.tree").write_text("book\n  title #text\n  author #text\n")
     (folder / "prices.tree").write_text("book\n  title #text\n  price #text\n")
     arguments = ("mediate", "map", folder / "books.tree", folder / "prices.tree")
-    assert Outcome(*arguments).err == "note: 'book/price' was mapped to 'book/author' on little evidence; check it\n"
+    assert (
+        Outcome(*arguments).err
+        == "note: 'book/price' was mapped to 'book/author' on little evidence; check this pair\n"
+    )
     assert Outcome(*arguments, "--pair", "book/price=book/author").err == ""
     noted = Outcome("mediate", "integrate", folder / "books.tree", folder / "prices.tree").err
     assert (
@@ -89,8 +92,8 @@ def test_schemas_are_integrated_to_one_that_can_be_used(folder: Path) -> None:
     [
         (["map", "global.tree", "nothing.dtd"], "nothing.dtd: no such file"),
         (["map", "global.tree", "annex.tree", "--pair", "a"], "--pair a: expected LOCAL=GLOBAL"),
-        (["map", "global.tree", "annex.tree", "--pair", "a=staff"], "the local schema has no 'a'"),
-        (["map", "global.tree", "annex.tree", "--pair", "staff=b"], "the global schema has no 'b'"),
+        (["map", "global.tree", "annex.tree", "--pair", "a=staff"], "the local schema has no path 'a'"),
+        (["map", "global.tree", "annex.tree", "--pair", "staff=b"], "the global schema has no path 'b'"),
         (["rewrite", "annex.tree", "."], ".: this is a folder, not a document"),
         (["rewrite", "ours.toml", "wrong.xml"], "wrong.xml: line 1, column 8: no element found"),
         (["rewrite", "ours.toml", "other.xml"], "other.xml: the document's root is 'news'"),

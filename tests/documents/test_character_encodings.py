@@ -126,19 +126,25 @@ def test_utf32_is_detected_by_its_first_bytes(mark: str, declared: str, codec: s
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
-        (b"<?xml version='1.0' encoding='utf-16'?><a/>", "the declaration names 'utf-16', but the bytes are in utf-8"),
-        (b"<?xml version='1.0' encoding='cp037'?><a/>", "the declaration names 'cp037', but the bytes are in utf-8"),
+        (
+            b"<?xml version='1.0' encoding='utf-16'?><a/>",
+            "the document declares encoding 'utf-16', but its bytes are in utf-8; correct the declaration",
+        ),
+        (
+            b"<?xml version='1.0' encoding='cp037'?><a/>",
+            "the document declares encoding 'cp037', but its bytes are in utf-8; correct the declaration",
+        ),
         (
             "<?xml version='1.0' encoding='cp1252'?><a/>".encode("utf-16"),
-            "the declaration names 'cp1252', but the bytes are in utf-16-le",
+            "the document declares encoding 'cp1252', but its bytes are in utf-16-le; correct the declaration",
         ),
         (
             "<?xml version='1.0' encoding='utf-16be'?><a/>".encode("utf-16-le"),
-            "the declaration names 'utf-16be', but the bytes are in utf-16-le",
+            "the document declares encoding 'utf-16be', but its bytes are in utf-16-le; correct the declaration",
         ),
         (
             b"\xef\xbb\xbf<?xml version='1.0' encoding='cp1252'?><a/>",
-            "the byte order mark means UTF-8, but the declaration names 'cp1252'",
+            "the byte order mark means UTF-8, but the document declares encoding 'cp1252'; declare UTF-8",
         ),
         (
             "<?xml version='1.0'?><a/>".encode("cp037"),
@@ -171,7 +177,7 @@ def test_the_size_limit_holds_for_the_utf8_form_too() -> None:
     data = b"<?xml version='1.0' encoding='windows-1252'?><a>" + b"\x80" * 1000 + b"</a>"
     assert len(read(data, limits=Limits(size=3100)).string_value(0)) == 1000
     with pytest.raises(
-        LimitError, match=r"3,\d+ bytes in UTF-8; at most 1,100 allowed \(raise it with Limits\(size=…\)\)"
+        LimitError, match=r"3,\d+ bytes in UTF-8; at most 1,100 allowed \(raise the limit with Limits\(size=…\)\)"
     ):
         read(data, limits=Limits(size=1100))
 

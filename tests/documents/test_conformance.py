@@ -110,7 +110,11 @@ def reasons_to_refuse(found: Facts, mode: str) -> list[str]:
     if found.declares_external_dtd or (found.declares_entities and mode == "refuse"):
         reasons.append("declares the entity")
     if found.refers_outside:
-        reasons += ["refers to an external entity", "refers to the entity", "refers to the parameter entity"]
+        reasons += [
+            "refers to the external entity",
+            "refers to the undeclared entity",
+            "refers to the parameter entity",
+        ]
     return reasons
 
 

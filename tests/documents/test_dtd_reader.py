@@ -113,7 +113,7 @@ def test_external_parameter_entities_are_refused_and_not_read(address: str, tmp_
     secret = tmp_path / "secret.dtd"
     secret.write_text("<!ELEMENT secret EMPTY>")
     text = f'<!ENTITY % x SYSTEM "{address.format(file=secret)}"> %x; <!ELEMENT a ANY>'
-    with pytest.raises(DocumentError, match="external entity, which is never read"):
+    with pytest.raises(DocumentError, match="external entity .*, which is never read"):
         read_dtd(text)
 
 

@@ -61,10 +61,10 @@ def test_a_tree_is_made_of_its_parents_and_names() -> None:
 @pytest.mark.parametrize(
     ("parents", "names", "reason"),
     [
-        ([-1, 1], [0, 1], "come before"),
-        ([-2], [0], "come before"),
+        ([-1, 1], [0, 1], "must precede the label path"),
+        ([-2], [0], "must precede the label path"),
         ([-1, 0, 0], [0, 1, 1], "occurs twice"),
-        ([-1], [2], "an unknown name"),
+        ([-1], [2], "name ids of label paths must be from 0 to"),
     ],
 )
 def test_what_makes_no_tree_is_refused(parents: list[int], names: list[int], reason: str) -> None:

@@ -102,7 +102,7 @@ def test_a_structure_of_another_form_is_refused_with_advice():
 
     found = again(batch, change=outdate)
     assert list(found.errors) == [0]
-    assert "encode the documents again" in found.errors[0].reason
+    assert "its format is unknown; parse the document again" in found.errors[0].reason
     assert found[1].name(0) == "b"
 
 

@@ -26,7 +26,7 @@ from pathcast.spark.publishing.resolve_rows import wrong_by
 from pathcast.transmission import Topology
 
 LONG = "/a" * (1 << 21)
-REASON = "characters; at most 65,536 allowed (raise it with Subscriptions(max_steps=…): 256 characters per step)"
+REASON = "characters; at most 65,536 allowed (raise the limit with Subscriptions(max_steps=…): 256 characters per step)"
 
 
 def from_file(write: Callable[[Path], object], name: str) -> Callable[[Path], object]:

@@ -75,7 +75,7 @@ def test_a_document_beyond_a_limit_is_refused_alone(document: Callable[[], bytes
     assert before == [2]
     assert after == [1]
     assert isinstance(refused, LimitError)
-    assert f"(raise it with Limits({limit}=…))" in refused.reason
+    assert f"(raise the limit with Limits({limit}=…))" in refused.reason
 
 
 @pytest.mark.parametrize("before", [b"", b"<!DOCTYPE a>", b"<?xml version='1.0' encoding='iso-8859-1'?>"])
@@ -289,7 +289,7 @@ def test_a_pattern_of_ten_thousand_steps_is_refused_alone() -> None:
     steps = "/a" * 10_000
     refused = subscriptions.add_many(["//a", steps, f"//a[.{steps}]", "//b"], errors="collect")
     assert [error.index for error in refused] == [1, 2]
-    assert "256 steps (raise it with Subscriptions(max_steps=…))" in refused[0].reason
+    assert "256 steps (raise the limit with Subscriptions(max_steps=…))" in refused[0].reason
     assert "more than 100 steps" in refused[1].reason
     assert subscriptions.compile().match(b"<a><b/></a>").ids.tolist() == [1, 2]
 
@@ -441,7 +441,7 @@ def test_a_document_that_takes_too_long_is_refused_alone_and_says_what_to_do() -
     large = tree(random, "abc", 9).encode()
     small = b"<a><b><c/></b></a>"
     found = answers(it, [small, large, small])
-    assert isinstance(found[1], LimitError) and "raise it with Limits(work=…)" in str(found[1])
+    assert isinstance(found[1], LimitError) and "raise the limit with Limits(work=…)" in str(found[1])
     assert found[0] == found[2] != []
     assert answers(it, [small]) == [found[0]]
 

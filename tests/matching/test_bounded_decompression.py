@@ -36,7 +36,9 @@ def test_a_file_that_unpacks_to_a_thousand_times_its_size_is_rejected(
     file.write_bytes(piece * 128)  # as one stream
 
     def read() -> None:
-        with pytest.raises(LimitError, match=r"unpacks to more than .* \(raise it with Subscriptions\.read\(…, ampl"):
+        with pytest.raises(
+            LimitError, match=r"unpacks to more than .* \(raise the limit with Subscriptions\.read\(…, ampl"
+        ):
             Subscriptions.read(file)
 
     assert peak_of(read) < 3 * max(unpacking.FLOOR, 30 * file.stat().st_size) + (4 << 20)
@@ -162,7 +164,7 @@ def test_a_long_text_that_many_rows_of_parquet_share_is_held_once(tmp_path: Path
 def test_expressions_of_parquet_are_texts_of_any_kind(tmp_path: Path, column: Any, expected: list[str] | None) -> None:
     parquet.write_table(pyarrow.table({"xpath": column}), tmp_path / "s.parquet")
     if expected is None:
-        with pytest.raises(PatternError, match="strings"):
+        with pytest.raises(PatternError, match="not string|not UTF-8 text"):
             read_rows(tmp_path / "s.parquet")
     else:
         assert read_rows(tmp_path / "s.parquet").xpaths == expected

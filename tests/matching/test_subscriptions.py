@@ -263,8 +263,8 @@ def test_all_invalid_rows_of_a_file_are_collected_with_their_lines(tmp_path: Pat
         (3, "'..' is not supported"),
         (4, f"id '1_0': {whole}"),
         (5, f"id '٣': {whole}"),
-        (6, "id 1 is already in use, in line 2"),
-        (7, "the row has 4 fields, the heading has 3; quote fields that hold a comma"),
+        (6, "id 1 is already in use in line 2; ids must be distinct"),
+        (7, "the row has 4 fields, the heading has 3; quote fields that contain a comma"),
         (8, f"id '+8': {whole}"),
         (9, f"id '': {whole}"),
         (11, "the prefix 'f:' is not declared"),
@@ -283,7 +283,7 @@ def test_a_csv_file_with_other_separators_says_so(heading: str, used: str, tmp_p
     file.write_text(f"{heading}\n1;//a;ada\n")
     with pytest.raises(PatternError) as raised:
         Subscriptions.read(file)
-    reason = f"{file} has no column 'xpath' (its columns: {heading}): separated by {used}? use commas"
+    reason = f"{file} has no column 'xpath' (its columns: {heading}); separate columns with commas, not {used}"
     assert str(raised.value) == f"line 1: {reason}"
 
 
@@ -293,12 +293,12 @@ FAULTS = {
     "s.csv": (b"path\n//a\n", r"no column 'xpath' \(its columns: path\)"),
     "t.csv": (b"id,xpath\nx,//a\n", "line 2: id 'x': must be a whole number from 1 to 2,147,483,647"),
     "u.csv": (b"id,xpath\n1,//a\n2,//b[\n", "line 3, column 5"),
-    "v.csv": (b"id,xpath\n1,//a\n1,//b\n", "line 3: id 1 is already in use, in line 2"),
+    "v.csv": (b"id,xpath\n1,//a\n1,//b\n", "line 3: id 1 is already in use in line 2; ids must be distinct"),
     "w.csv": (b"id,xpath\n-4,//a\n", "line 2: id '-4': must be a whole number"),
     "quote.csv": (b'xpath,subscriber\n//a,ada\n//b,"bob\n//c,eve\n', "line 3: .*a quote is not closed"),
     "comma.csv": (
         b"id,xpath\n1,//a[contains(b, 'c')]\n",
-        "line 2: the row has 3 fields, the heading has 2; quote fields that hold a comma",
+        "line 2: the row has 3 fields, the heading has 2; quote fields that contain a comma",
     ),
     "twice.csv": (b"xpath,id,xpath\n//a,1,//b\n", "two columns 'xpath'"),
     "heading.csv": (b"x" * 200_000 + b",path\n", r"line 1: .*no column 'xpath' \(its columns: x{200}…"),
@@ -321,8 +321,8 @@ def test_a_faulty_file_names_its_line(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("column", "values", "message"),
     [
-        ("xpath", [7], "'xpath' holds int64"),
-        ("xpath", [b"\xff"], "holds binary"),
+        ("xpath", [7], "'xpath' has type int64, not string"),
+        ("xpath", [b"\xff"], "has type binary, but some values are not UTF-8"),
         ("id", [1.5], "line 1: id 1.5"),
         ("id", [True], "line 1: id True"),
         ("id", [float("nan")], "line 1: id nan"),

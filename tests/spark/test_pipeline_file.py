@@ -272,7 +272,7 @@ def test_all_problems_are_told_at_once_in_the_order_of_lines(tmp_path):
     with pytest.raises(PipelineFileError) as raised:
         read_pipeline(written(tmp_path, text))
     assert str(raised.value).splitlines() == [
-        f'{tmp_path}/pipeline.toml, line 3: source.format: must be text, got ""',
+        f'{tmp_path}/pipeline.toml, line 3: source.format: must be text, got ""; it must not be empty',
         f"{tmp_path}/pipeline.toml, line 10: deliveries.pth: unknown key; did you mean path?",
     ]
     assert pickle.loads(pickle.dumps(raised.value)) == raised.value

@@ -115,7 +115,7 @@ def test_what_is_published_is_taken_up_by_the_stream_that_runs_and_sigterm_stops
     other.join()
     assert not failures
     assert answer.exit_code == 143, answer.output
-    assert "stopped; run it again to continue" in answer.stderr
+    assert "stopped; run the pipeline again to continue" in answer.stderr
     assert versions(folder / "index") == [1, 2]
     assert delivered(folder) == [(1, "ada"), (2, "bob")]
     assert [row["id"] for row in pq.read_table(folder / "invalid").to_pylist()] == [1]

@@ -21,7 +21,7 @@ def test_texts_are_those_that_were_packed_and_those_that_were_added(packed: list
 def test_bytes_that_are_no_text_are_damage() -> None:
     texts = Texts(np.array([97, 255], dtype=np.uint8), np.array([0, 1, 2]))
     assert texts[0] == "a"
-    with pytest.raises(SnapshotError, match="a text in it is not UTF-8; write it again"):
+    with pytest.raises(SnapshotError, match="a text is not UTF-8; write the snapshot again"):
         texts[1]
-    with pytest.raises(SnapshotError, match="a text in it is not UTF-8; write it again"):
+    with pytest.raises(SnapshotError, match="a text is not UTF-8; write the snapshot again"):
         list(texts)

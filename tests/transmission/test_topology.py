@@ -96,7 +96,7 @@ def test_a_directed_graph_and_a_multigraph_give_one_link_a_pair():
         (lambda: Topology.from_graph(nx.path_graph(3), root=9), "root 9 is not a node"),
         (lambda: Topology.from_graph(nx.Graph([(1, 2, {"bandwidth": "x"})])), "edge 1 – 2: invalid bandwidth"),
         (lambda: Topology.star(3).sample(4), "count must be from 1 to 3, got 4"),
-        (lambda: Topology.star(3).shortest_paths("bytes"), "by 'latency' or 'hops'"),
+        (lambda: Topology.star(3).shortest_paths("bytes"), "by='bytes': must be 'latency' or 'hops'"),
     ],
 )
 def test_what_is_no_topology_is_refused(make, said):

@@ -79,8 +79,8 @@ def test_an_internet_keeps_its_own_latencies_unless_told(tmp_path):
         ('[[link]]\nbetween = "a"', r"link\[0\].between", "two nodes"),
         ('[[link]]\nfrom = "a"', r"link\[0\].from", "unknown key"),
         ("link = 3", "link", r"write \[\[link\]\]"),
-        ("nodes = 5", "nodes", "needs a kind"),
-        ('nodes = ["a", "a"]', "nodes", "duplicate"),
+        ("nodes = 5", "nodes", "give a kind, or a list of names"),
+        ('nodes = ["a", "a"]', "nodes", "contains 'a' twice"),
         ("", "link", "is missing"),
     ],
 )

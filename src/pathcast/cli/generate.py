@@ -43,7 +43,7 @@ def documents(
     from pathcast.workloads import DocumentOptions, generate_documents
 
     if output.exists() and not output.is_dir():
-        refuse(f"{output} is not a folder")
+        refuse(f"{output} is a file; give a folder")
     if not force and output.is_dir() and any(output.iterdir()):
         refuse(f"{output} is not empty; use --force to write into it anyway")
     size = 0
@@ -150,7 +150,7 @@ def _writer(output: Path, *, with_subscribers: bool, force: bool) -> "Writer":
     except UnknownFormatError as error:
         refuse(str(error))
     if output.is_dir():
-        refuse(f"{output} is a folder")
+        refuse(f"{output} is a folder; give a file")
     if output.exists() and not force:
         refuse(f"{output} already exists; use --force to replace it")
     return write

@@ -58,7 +58,7 @@ def joins(
     from pathcast.errors import ChangeError
 
     if str(subscriptions) == str(changes) == "-":
-        refuse("subscriptions and changes cannot both come from stdin")
+        refuse("subscriptions and changes cannot both come from stdin; give a file for one of them")
     server, clients = _prepared(_schema(schema), subscriptions, scheme)
     totals = [0, 0, 0]
     refused = 0
@@ -180,4 +180,4 @@ def _read(file: Path) -> str:
     except OSError as error:
         refuse(f"{file}: {error.strerror}")
     except UnicodeDecodeError:
-        refuse(f"{file}: the file is not UTF-8")
+        refuse(f"{file}: the file is not UTF-8; convert it to UTF-8")

@@ -44,6 +44,7 @@ def map_schema(
     """
     from pathcast.mediation import Mediator
     from pathcast.mediation.schemas import doubtful
+    from pathcast.toml_files import suggestion
 
     known: dict[str, str] = {}
     for each in pair or []:
@@ -54,15 +55,15 @@ def map_schema(
     glob, theirs = _schema(global_schema), _schema(local_schema)
     for local, there in known.items():
         for path, tree, side in ((local, theirs, "local"), (there, glob, "global")):
-            if path not in _paths(tree):
-                refuse(f"--pair {local}={there}: the {side} schema has no '{path}'")
+            if path not in (paths := _paths(tree)):
+                refuse(f"--pair {local}={there}: the {side} schema has no path '{path}'{suggestion(path, paths)}")
     mapping = Mediator(glob).register(name or local_schema.stem, theirs, correspondence=known)
     _write(mapping.write(), output)
     for sentence in mapping.check():
         typer.echo(f"note: {sentence}", err=True)
     for local, there in doubtful(theirs, glob, mapping.correspondence).items():
         if local not in known:
-            typer.echo(f"note: '{local}' was mapped to '{there}' on little evidence; check it", err=True)
+            typer.echo(f"note: '{local}' was mapped to '{there}' on little evidence; check this pair", err=True)
 
 
 @app.command(epilog="Example: pathcast mediate check annex.toml")

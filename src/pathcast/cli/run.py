@@ -136,7 +136,9 @@ def _run(
     if working.result:
         return
     if stop.is_set():  # errors after a stop come from processes that are ending as well
-        typer.echo("stopped" + ("; run it again to continue" if pipeline.stream is not None else ""), err=True)
+        typer.echo(
+            "stopped" + ("; run the pipeline again to continue" if pipeline.stream is not None else ""), err=True
+        )
         _exit(128 + stop.number)
     if working.error is not None and not started:
         raise working.error
@@ -153,9 +155,9 @@ def _leave(error: BaseException | None, pipeline: "Pipeline") -> NoReturn:
 
     ended = how_it_ended(patience=10 if error is not None and is_lost(error) else 0)
     if ended:
-        stream, batch = "the checkpoint is intact: run it again to continue", "remove its output and run it again"
-        again = stream if pipeline.stream is not None else batch
-        memory = 'if it happens again, increase the memory, such as "spark.driver.memory" = "4g" under [spark]'
+        batch = "remove the output of the pipeline and run the pipeline again"
+        again = batch if pipeline.stream is None else "the checkpoint is intact: run the pipeline again to continue"
+        memory = 'if this happens again, increase the memory, such as "spark.driver.memory" = "4g" under [spark]'
         reason = f"Spark's JVM ended unexpectedly ({ended}); {again}; {memory}"
     elif isinstance(error, PathcastError):
         reason = str(error)
@@ -246,7 +248,7 @@ def _must_answer(remote: str) -> None:
     except ValueError as error:
         refuse(f"--remote {remote}: {error}")
     except OSError as error:
-        reason = f"no Spark Connect server answers at {place[0]}:{place[1]}: {error.strerror or error}"
+        reason = f"no Spark Connect server answers at {place[0]}:{place[1]}: {error.strerror or error}; start a server"
         typer.echo(f"error: --remote {remote}: {reason}", err=True)
         raise typer.Exit(FAILED) from None
 

@@ -62,7 +62,9 @@ def namespaces_of(options: Iterable[str]) -> dict[str, str] | Literal["ignore"] 
     for part in parts:
         prefix, equals, uri = part.partition("=")
         if not (prefix and equals and uri):
-            refuse(f"--namespaces {part}: expected PREFIX=URI, or only ignore")
+            refuse(f"--namespaces {part}: expected PREFIX=URI, or the word ignore alone")
         if prefixes.setdefault(prefix, uri) != uri:
-            refuse(f"--namespaces {part}: the prefix {prefix} already stands for {prefixes[prefix]}")
+            refuse(
+                f"--namespaces {part}: the prefix {prefix} already stands for {prefixes[prefix]}; give each prefix once"
+            )
     return prefixes or None

@@ -95,9 +95,11 @@ def as_utf8(data: bytes, limits: Limits, encoding: str | None = None) -> tuple[b
     if codec == detected or detected[:-3] == codec:  # UTF-16 and UTF-32 are declared with or without the byte order
         return form, detected, name
     if data.startswith(_BOM):
-        raise _refused(f"the byte order mark means UTF-8, but the declaration names '{name}'")
+        raise _refused(f"the byte order mark means UTF-8, but the document declares encoding '{name}'; declare UTF-8")
     if detected not in (UTF_8, _EBCDIC) or data[: len(found[0])].decode(codec, "replace").encode() != found[0]:
-        raise _refused(f"the declaration names '{name}', but the bytes are in {detected}")
+        raise _refused(
+            f"the document declares encoding '{name}', but its bytes are in {detected}; correct the declaration"
+        )
     return _converted(data, codec, limits), codec, name
 
 
@@ -120,7 +122,7 @@ def _converted(data: bytes, codec: str, limits: Limits) -> bytes:
         form = data.decode(codec).encode()
     except UnicodeDecodeError as error:
         what = f"byte 0x{data[error.start]:02x} at offset {error.start:,} is not valid in {codec} ({error.reason})"
-        raise DocumentError(what) from None
+        raise DocumentError(f"{what}; correct the byte or the declared encoding") from None
     if len(form) > limits.size:
         raise limits.exceeded("size", f"the document has {len(form):,} bytes in UTF-8")
     return form

@@ -50,7 +50,7 @@ class Limits:
     def exceeded(self, limit: str, what: str, *, line: int | None = None, column: int | None = None) -> LimitError:
         """The error for `what` beyond `limit`."""
         allowed = getattr(self, limit)
-        reason = f"{what}; at most {allowed:,} allowed (raise it with Limits({limit}=…))"
+        reason = f"{what}; at most {allowed:,} allowed (raise the limit with Limits({limit}=…))"
         return LimitError(reason, line=line, column=column)
 
 

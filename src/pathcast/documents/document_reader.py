@@ -1,4 +1,4 @@
-"""Reading: bytes, text, a file or a document already read to a `DocumentBatch`.
+"""Reading: bytes, text or a file to a `DocumentBatch`.
 
 `bytes` are XML in the encoding that they declare. A `str` is XML too, its declared encoding is ignored, and its UTF-8
 bytes count as the original. A path is a file that holds XML, compressed where its name ends in `.gz`.
@@ -59,7 +59,7 @@ def read_batch(
     if errors not in ("raise", "return"):
         raise ValueError(f"errors={errors!r}: must be 'raise' or 'return'")
     if isinstance(documents, str | bytes | bytearray | memoryview):
-        raise TypeError("read_batch takes a list of documents; use read for a single document")
+        raise TypeError(f"read_batch() takes a list of documents, got a single {type(documents).__name__}; use read()")
     batch = Reader(Names() if names is None else names, Limits.given(limits), entities).read(documents)
     if errors == "raise" and batch.errors:
         raise batch.errors[min(batch.errors)]
@@ -95,7 +95,9 @@ class Reader:
             try:
                 data, encoding = content(document, self.limits)
                 if size + len(data) > self._batch_bytes:
-                    raise DocumentError("the batch is larger than 2 GiB; read it in parts")
+                    raise DocumentError(
+                        f"the batch has more than {self._batch_bytes:,} bytes; read the documents in smaller batches"
+                    )
                 size += len(data)
                 if encoding is not None:
                     encodings[index] = encoding
@@ -116,19 +118,19 @@ def content(document: Readable, limits: Limits) -> tuple[bytes, str | None]:
         text = document.lstrip("\ufeff \t\r\n")
         if text and not text.startswith("<"):
             raise DocumentError(
-                "the text does not begin with '<'; a str is taken as XML (pass a pathlib.Path to read a file)",
+                "the text does not begin with '<'; a str must be XML (pass a pathlib.Path to read a file)",
                 line=1,
                 column=1,
             )
         try:
             return content(document.encode(), limits)[0], "utf-8"
         except UnicodeEncodeError as error:
-            raise DocumentError(f"the text holds a lone surrogate at character {error.start}") from None
+            raise DocumentError(f"the text has a lone surrogate at character {error.start}; remove it") from None
     if isinstance(document, bytearray | memoryview):
         return content(bytes(document), limits)
     if isinstance(document, os.PathLike):
         return _file_content(document, limits), None
-    raise TypeError(f"a document must be bytes, str, a path or a Document, got {type(document).__name__}")
+    raise TypeError(f"a document must be bytes, str or a path, got {type(document).__name__}")
 
 
 def _file_content(path: os.PathLike[str], limits: Limits) -> bytes:
@@ -141,5 +143,5 @@ def _file_content(path: os.PathLike[str], limits: Limits) -> bytes:
     except ValueError:  # a NUL character, or a character that the file system's encoding lacks
         raise DocumentError(f"cannot read the file {name!r}: invalid file name") from None
     if len(data) > limits.size:
-        raise limits.exceeded("size", f"the file {name!r} exceeds the size limit of a document")
+        raise limits.exceeded("size", f"the file {name!r} has too many bytes")
     return data

@@ -66,7 +66,7 @@ class BatchBuilder:
     def __init__(self, names: Names, known_count: int, limits: Limits, entities: Entities) -> None:
         """Names beyond the first `known_count` of the table are the batch's own, whatever has been added since."""
         if entities == "expand" and expat.version_info < _SAFE_EXPANSION:
-            raise DocumentError(f"entities='expand' needs expat 2.4 or later, this Python has {expat.EXPAT_VERSION}")
+            raise DocumentError(f"entities='expand' needs expat 2.4 or later, got {expat.EXPAT_VERSION}; update Python")
         self.limits = limits
         self.entities = entities
         self.known = names
@@ -106,7 +106,8 @@ class BatchBuilder:
             if isinstance(error, PathcastError | MemoryError) or not isinstance(error, Exception):
                 raise
             _log.exception("unexpected error while reading a document")
-            raise DocumentError(f"the document cannot be read: {type(error).__name__}: {error}") from error
+            what = f"{type(error).__name__}: {error}"
+            raise DocumentError(f"the document cannot be read ({what}); please report this as a bug") from error
         if codec != UTF_8:
             self.encodings[index] = codec
         self._close(data)
@@ -294,7 +295,7 @@ class _DocumentReader:
                         prefixes.add(attributes[index])
                     if (size := len(attributes[index + 1])) > most:
                         what = f"a namespace has {size:,} characters; at most {most:,} allowed"
-                        reason = f"{what} (raise it with Limits(name_length=…))"
+                        reason = f"{what} (raise the limit with Limits(name_length=…))"
                         raise LimitError(reason, line=parser.CurrentLineNumber, column=parser.CurrentColumnNumber + 1)
                 else:
                     spellings.add(attributes[index])
@@ -321,7 +322,7 @@ class _DocumentReader:
         if error.code == _UNBOUND and (found := unbound_prefix(self.data)):
             return f"{reason}: {found}"
         if error.code == _AMPLIFIED:
-            return "entities expand the document beyond the limit of the XML parser"
+            return "entities expand the document beyond the fixed limit of the XML parser; replace them by text"
         if error.code == _MISMATCHED and self.open:
             return f"{reason}: <{self.tag()}> was opened in line {self.opened()} and is not closed yet"
         if error.code == _ENDED_EARLY and self.open:
@@ -443,9 +444,9 @@ class _DocumentReader:
 
     def declaration(self, version: str, encoding: str | None, _: int) -> None:
         if version != "1.0":
-            self.refuse(f"XML {version} is not supported; only XML 1.0 is")
+            self.refuse(f"XML {version} is not supported; use XML 1.0")
         if encoding != self.declared:
-            self.refuse(f"malformed encoding in the XML declaration: '{encoding}'")
+            self.refuse(f"malformed encoding '{encoding}' in the XML declaration; write for example encoding='UTF-8'")
 
     def entity(
         self,
@@ -459,13 +460,19 @@ class _DocumentReader:
     ) -> None:
         # An external parameter entity can only be used by reading it into the DTD: its declaration is rejected.
         if self.builder.entities == "refuse" or (is_parameter and value is None):
-            hint = "entities='expand' allows internal ones" if value is not None else "external entities are never read"
+            hint = (
+                "entities='expand' allows internal ones"
+                if value is not None
+                else "external entities are never read; remove the declaration"
+            )
             self.refuse(f"the DOCTYPE declares the entity '{name}', which is rejected ({hint})")
 
     def external(self, context: str, base: str | None, system_id: str | None, public_id: str | None) -> int:
-        self.refuse(f"refers to an external entity ('{system_id}'), which is never read")
+        self.refuse(f"the document refers to the external entity '{system_id}', which is never read; copy its text")
 
     def skipped(self, name: str, is_parameter: bool) -> None:
         if is_parameter:
-            self.refuse(f"refers to the parameter entity '%{name};', which is not read")
-        self.refuse(f"refers to the entity '&{name};', which is not declared")
+            self.refuse(f"the document refers to the parameter entity '%{name};', which is never read; remove it")
+        self.refuse(
+            f"the document refers to the undeclared entity '&{name};'; declare it in the DOCTYPE, or write its text"
+        )

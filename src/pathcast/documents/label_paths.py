@@ -47,15 +47,15 @@ class LabelPaths:
             paths.names.add(name)
         count = len(parents)
         if count > capacity:
-            raise LimitError(f"more than {capacity:,} distinct label paths; raise the limit with capacity=…")
+            raise LimitError(f"{count:,} label paths exceed the limit of {capacity:,}; raise it with capacity=…")
         numbers = np.arange(count)
         if np.any(parents < ROOT) or np.any(parents >= numbers):
-            raise ValueError("the parent of a label path must come before it")
+            raise ValueError("the parent of a label path must precede the label path")
         if count and (int(name_ids.min()) < 0 or int(name_ids.max()) >= len(paths.names)):
-            raise ValueError("a label path has an unknown name")
+            raise ValueError(f"the name ids of label paths must be from 0 to {len(paths.names) - 1}")
         edges = (parents.astype(np.int64) + 1) << 32 | name_ids
         if len(np.unique(edges)) != count:
-            raise ValueError("a label path occurs twice")
+            raise ValueError("a label path occurs twice; label paths must be distinct")
         paths._make_room(count)
         paths._parent[:count], paths._name[:count] = parents, name_ids
         paths._count[0] = count

@@ -5,7 +5,7 @@ from xml.parsers.expat import XMLParserType
 
 from pathcast.errors import LimitError
 
-from .document_limits import Limits
+from .document_limits import AMPLIFICATION_FLOOR, Limits
 
 # Expat stores a name once per prefix that it is written with: a document may write this multiple of its limit of names.
 _SPELLINGS = 4
@@ -32,18 +32,23 @@ class LimitChecks:
         """Reject a document with more spellings of names than allowed."""
         most = _SPELLINGS * self._limits.names
         if count > most:
-            reason = f"the document writes names in more than {most:,} ways, prefixes included"
-            line, column = parser.CurrentLineNumber, parser.CurrentColumnNumber + 1
-            raise LimitError(f"{reason} (raise it with Limits(names=…))", line=line, column=column)
+            self._raise(parser, f"the document has more than {most:,} different pairs of prefix and name", "names")
 
     def growth(self, parser: XMLParserType, allowance: int) -> None:
         """Reject a document whose entities and default attributes expand beyond their allowance, so that less
         than 0 is left.
         """
         if allowance < 0:
-            what = f"entities or default attributes make the document of {self._size:,} bytes grow too large"
-            self._refuse(parser, "amplification", what)
+            most = max(AMPLIFICATION_FLOOR, self._limits.amplification * self._size)
+            what = f"entities or default attributes expand the document of {self._size:,} bytes to more than {most:,}"
+            self._raise(parser, what, "amplification")
 
     def _refuse(self, parser: XMLParserType, limit: str, what: str) -> NoReturn:
         line, column = parser.CurrentLineNumber, parser.CurrentColumnNumber + 1
         raise self._limits.exceeded(limit, what, line=line, column=column)
+
+    @staticmethod
+    def _raise(parser: XMLParserType, what: str, limit: str) -> NoReturn:
+        """Raise the error for a bound that is a multiple of a limit; `what` states the bound."""
+        line, column = parser.CurrentLineNumber, parser.CurrentColumnNumber + 1
+        raise LimitError(f"{what} (raise the limit with Limits({limit}=…))", line=line, column=column)

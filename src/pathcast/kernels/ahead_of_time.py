@@ -43,13 +43,17 @@ class Source:
 def kernels_of(rooms: Collection[str] = (), package: Path = PACKAGE) -> list[Source]:
     """The kernels of some packages, or of all; `ValueError` for a package without kernels."""
     found: list[Source] = []
+    known: set[str] = set()
     for path in kernel_sources(package):
         place = path.relative_to(package)
-        if path.name.endswith("_kernels.py") and (not rooms or place.parts[0] in rooms):
+        if not path.name.endswith("_kernels.py"):
+            continue
+        known.add(place.parts[0])
+        if not rooms or place.parts[0] in rooms:
             module = ".".join((package.name, *place.with_suffix("").parts))
             found.extend(Source(module, name, path) for name in _kernels_in(path))
     if missing := set(rooms) - {source.module.split(".")[1] for source in found}:
-        raise ValueError(f"package {min(missing)!r} does not exist or has no kernels")
+        raise ValueError(f"no package {min(missing)!r} with kernels; use one of {', '.join(sorted(known))}")
     return found
 
 

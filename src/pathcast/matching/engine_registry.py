@@ -32,6 +32,6 @@ def engine_class(name: str | None) -> type[Engine]:
     if name is None:
         name = engines()[0]
     if name not in _ENGINES:
-        raise ValueError(f"unknown engine '{name}'; engines: {', '.join(engines())}")
+        raise ValueError(f"unknown engine {name!r}; use one of {', '.join(engines())}")
     module, attribute = _ENGINES[name]
     return cast("type[Engine]", getattr(import_module(module), attribute))

@@ -41,8 +41,9 @@ def read_distrusting(facts: Mapping[str, Any], arrays: Mapping[str, AnyArray]) -
         for xpaths, owners, ids in _groups(_Rows(arrays, steps)):
             subscriptions.add_many(xpaths, owners, ids)
     except (PathcastError, ValueError, TypeError) as error:
-        reason = error.reason if isinstance(error, PathcastError) else error
-        raise SnapshotError(f"the index is damaged: {reason}; compile it again") from None
+        # The reason without its advice, which is for a caller who adds subscriptions.
+        reason = (error.reason if isinstance(error, PathcastError) else str(error)).partition("; ")[0]
+        raise SnapshotError(f"the index is damaged: {reason}; compile the subscriptions again") from None
     return subscriptions
 
 
@@ -103,7 +104,7 @@ class _Entries:
         _check_within(trees, 0, len(nodes), "patterns")
         _check_within(step, 0, 2 * (len(listed) + 1), "steps")
         if not bool((parent[1:] < np.arange(1, len(parent))).all()) or bool((parent < 0).any()):
-            raise SnapshotError("a step is its own ancestor")
+            raise SnapshotError("the steps of a path form a cycle")
         self._parent, self._step, self._nodes = parent.tolist(), step.tolist(), nodes.tolist()
         self._place = dict(zip(trees.tolist(), range(len(trees)), strict=True))
 
@@ -150,4 +151,4 @@ def _texts(arrays: Mapping[str, AnyArray], data: str, offsets: str) -> Texts:
 
 def _check_within(column: Int32s, least: int, end: int, what: str) -> None:
     if len(column) and not least <= int(column.min()) <= int(column.max()) < end:
-        raise SnapshotError(f"{what} have dangling references")
+        raise SnapshotError(f"{what} refer to entries that do not exist")

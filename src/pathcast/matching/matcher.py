@@ -178,7 +178,9 @@ class Matcher:
             raise ValueError(f"errors={errors!r}: must be 'raise' or 'return'")
         check_count("threads", threads)
         if isinstance(documents, str | bytes | bytearray):
-            raise TypeError("match_many takes several documents; use match for one")
+            raise TypeError(
+                f"match_many() takes several documents, got a single {type(documents).__name__}; use match()"
+            )
         groups = _groups(documents, self._reader.limits.size)
         answers = map(self._match_group, groups) if threads == 1 else in_threads(self._match_group, groups, threads)
         return _answers(answers, errors)

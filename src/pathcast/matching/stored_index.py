@@ -78,7 +78,7 @@ def _read(folder: Path, verify: bool, trusted: bool) -> tuple[Subscriptions, Eng
     snapshot = open_snapshot(folder, KIND, verify=verify or not trusted)
     name = snapshot.facts.get("engine")
     if name not in engines():
-        raise SnapshotError(f"the index needs the engine {name!r}, which this Pathcast does not have")
+        raise SnapshotError(f"the index {folder} needs the unknown engine {name!r}; compile the subscriptions again")
     layout = snapshot.facts.get("layout", 1)
     if layout != LAYOUT:
         newer = type(layout) is int and layout > LAYOUT

@@ -28,6 +28,7 @@ _FAMILIES: dict[type, str] = {
     date: "date",
     bytes: "bytes",
 }
+_TYPES = f"None, {', '.join(kind.__name__ for kind in _FAMILIES)}"
 _WORD = 1 << 63
 
 
@@ -49,7 +50,7 @@ class Points:
         width = len(points.axes) * (2 if pairs else 1)
         for row in points.rows:
             if len(row) != width:
-                raise MessageError(f"a point must have {width} coordinates, got {len(row)}")
+                raise MessageError(f"a point must have {width} coordinates, got {len(row)}: {row!r:.60}")
             for one in row:
                 check_scalar(one)
         return points
@@ -79,20 +80,24 @@ def check_scalar(value: object) -> None:
         return
     if kind is int:
         if not -_WORD <= value < _WORD:  # type: ignore[operator]
-            raise MessageError(f"number {value} does not fit in 64 bits")
+            bits = value.bit_length()  # type: ignore[attr-defined]
+            shown = f"{value}" if bits < 256 else f"of {bits:,} bits"
+            raise MessageError(f"number {shown} does not fit in 64 bits; use a float or a string")
     elif kind is float:
         if isnan(value):  # type: ignore[arg-type]
-            raise MessageError("NaN is not allowed in a message: it cannot be compared")
+            raise MessageError("NaN is not allowed in a message, since it cannot be compared; use None")
     elif kind is str:
         try:
             value.encode()  # type: ignore[attr-defined]
         except UnicodeEncodeError:
-            raise MessageError(f"string {value!r} contains an unpaired surrogate") from None
+            raise MessageError(f"string {value!r:.60} contains a lone surrogate; remove it") from None
     elif kind is datetime:
         if value.tzinfo is not None:  # type: ignore[attr-defined]
             raise MessageError(f"timestamp {value} has a time zone; convert it to UTC and remove the time zone")
     else:
-        raise MessageError(f"a message cannot contain a value of type {kind.__name__}: {value!r:.60}")
+        raise MessageError(
+            f"a message cannot contain {value!r:.60}: its type {kind.__name__} is not supported; use {_TYPES}"
+        )
 
 
 def check_value(value: object) -> None:

@@ -31,7 +31,9 @@ class Interval:
         check_scalar(self.low)
         check_scalar(self.high)
         if self.low is not None and self.high is not None and family(self.low) != family(self.high):
-            raise MessageError(f"interval from {shown(self.low)} to {shown(self.high)} has ends of different types")
+            raise MessageError(
+                f"interval from {shown(self.low)} to {shown(self.high)} has ends of different types; use one type"
+            )
 
     @classmethod
     def only(cls, value: Scalar) -> "Interval":
@@ -128,7 +130,9 @@ def _tighter(one: Scalar, one_open: bool, other: Scalar, other_open: bool, sign:
     if one is None or other is None:
         return (other, other_open) if one is None else (one, one_open)
     if family(one) != family(other):
-        raise MessageError(f"cannot compare {shown(one)} with {shown(other)}")
+        raise MessageError(
+            f"cannot intersect intervals whose ends {shown(one)} and {shown(other)} have different types"
+        )
     if one == other:
         return one, one_open or other_open
     above = one > other  # type: ignore[operator]

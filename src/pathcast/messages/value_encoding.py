@@ -173,10 +173,13 @@ class Reader:
 
     def __init__(self, data: bytes | memoryview, limits: WireLimits) -> None:
         if len(data) > limits.bytes:
-            raise MessageError(f"the message has {len(data):,} bytes; at most {limits.bytes:,} allowed")
+            raise MessageError(
+                f"the message has {len(data):,} bytes; at most {limits.bytes:,} allowed (WireLimits(bytes=…))"
+            )
         self._data = memoryview(data)
         self._at = 0
         self._values = limits.values
+        self._limits = limits
 
     def kind(self, wanted: int, name: str) -> None:
         """Check the first byte, which identifies a message or a filter."""
@@ -219,14 +222,18 @@ class Reader:
         """A count of items that take at least a byte each."""
         found = self.number()
         if found > len(self._data) - self._at:
-            raise MessageError(f"the message claims {found:,} {what}; {len(self._data) - self._at:,} bytes are left")
+            raise MessageError(
+                f"the message claims {found:,} {what}, but has only {len(self._data) - self._at:,} more bytes"
+            )
         self._spend(found)
         return found
 
     def _spend(self, values: int) -> None:
         self._values -= values
         if self._values < 0:
-            raise MessageError("the message has more values than WireLimits(values=…) allows")
+            raise MessageError(
+                f"the message has more than {self._limits.values:,} values (raise the limit with WireLimits(values=…))"
+            )
 
     def string(self) -> str:
         """A string, its length first."""
@@ -275,11 +282,13 @@ class Reader:
 
     def _column(self, tag: int, rows: int) -> list[Scalar]:
         if rows > len(self._data) - self._at:
-            raise MessageError(f"the message claims {rows:,} points; {len(self._data) - self._at:,} bytes are left")
+            raise MessageError(
+                f"the message claims {rows:,} points, but has only {len(self._data) - self._at:,} more bytes"
+            )
         if tag == MIXED_COLUMN:
             return [self.scalar(self.byte()) for _ in range(rows)]
         if tag == NULL:
-            raise MessageError("a column of points in the message has the tag of NULL")
+            raise MessageError(f"unknown column kind {tag} of points in the message")
         if tag not in _INTEGERS:
             return [self.scalar(tag) for _ in range(rows)]
         column: list[Scalar] = []
@@ -315,4 +324,4 @@ def _restored(tag: int, value: int) -> Scalar:
     try:
         return _RESTORE[tag](value)
     except (OverflowError, ValueError):
-        raise MessageError(f"a date in the message is out of range: {value} units from 1970") from None
+        raise MessageError(f"a date or timestamp in the message is out of range: {value} from 1970") from None

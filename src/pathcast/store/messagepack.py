@@ -33,7 +33,7 @@ class MessagePack(Generic[T]):
     """Writes and reads values of one type."""
 
     def __init__(self, kind: Any, what: str, advice: str) -> None:
-        """`what` names the values in errors; `advice` is the remedy for bytes of an older version."""
+        """`what` names the values in errors; `advice` is the remedy for damaged or outdated bytes."""
         self._decode = msgpack.Decoder(kind).decode
         self._what = what
         self._advice = advice
@@ -54,11 +54,11 @@ class MessagePack(Generic[T]):
 
     def damaged(self, reason: str) -> SnapshotError:
         """The error for bytes that do not decode to a value of the type, or whose value is inconsistent."""
-        return SnapshotError(f"cannot read {self._what}: {reason}")
+        return SnapshotError(f"cannot read {self._what}: {reason}; {self._advice}")
 
     def _foreign(self, data: bytes) -> str:
         version = 1 if data[:2] == _VERSION_1 else data[1] if len(data) > 1 and data[0] == _MARK else None
         if version is None:
-            return f"cannot read {self._what}: Pathcast did not write these bytes"
+            return f"cannot read {self._what}: the bytes are damaged or were not written by Pathcast; {self._advice}"
         advice = "update Pathcast" if version > VERSION else self._advice
         return f"{self._what} has format version {version}, this Pathcast reads {VERSION}; {advice}"

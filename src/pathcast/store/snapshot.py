@@ -97,7 +97,9 @@ def _write(folder: Path, fresh: Path, manifest: dict[str, Any], arrays: Mapping[
     described = {name: _write_array(fresh / (name + _ENDING), array) for name, array in arrays.items()}
     text = _text({"format": FORMAT, "version": VERSION, **manifest, "arrays": described})
     if len(text) > _MANIFEST_BYTES:
-        raise SnapshotError(f"the manifest has {len(text):,} bytes; at most {_MANIFEST_BYTES:,} allowed")
+        raise SnapshotError(
+            f"the manifest has {len(text):,} bytes; at most {_MANIFEST_BYTES:,} allowed; store facts as arrays"
+        )
     # Flush in parallel: the file system combines concurrent requests, which takes a tenth of the time.
     with ThreadPoolExecutor(_FLUSHES) as pool:
         list(pool.map(flush, [fresh / (name + _ENDING) for name in arrays]))
@@ -114,7 +116,9 @@ def open_snapshot(directory: str | os.PathLike[str], kind: str, *, verify: bool 
     while True:
         manifest = read_manifest(folder)
         if manifest["kind"] != kind:
-            raise SnapshotError(f"{folder} is a snapshot of kind {manifest['kind']!r}, not {kind!r}")
+            raise SnapshotError(
+                f"{folder} is a snapshot of kind {manifest['kind']!r}, not {kind!r}; give another folder"
+            )
         generation = manifest["generation"]
         try:
             arrays = _open_arrays(folder / (_DATA + generation), manifest["arrays"], verify)
@@ -151,7 +155,9 @@ def read_manifest(directory: str | os.PathLike[str]) -> dict[str, Any]:
     except (ValueError, RecursionError):
         raise SnapshotError(f"snapshot {folder} is damaged: manifest.json is not JSON; write it again") from None
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
-        raise SnapshotError(f"{folder} is not a Pathcast snapshot")
+        raise SnapshotError(
+            f"{folder} is not a Pathcast snapshot: its manifest.json has another format; give another folder"
+        )
     version = manifest.get("version")
     if version != VERSION:
         newer = type(version) is int and version > VERSION
@@ -237,7 +243,7 @@ def _open_array(path: Path, facts: Mapping[str, Any], verify: bool) -> AnyArray:
     try:
         with _opened(path) as file:
             if os.fstat(file.fileno()).st_size != math.prod(shape) * dtype.itemsize:
-                raise SnapshotError(f"the snapshot is damaged: {path} has the wrong size; write it again")
+                raise SnapshotError(f"the snapshot is damaged: {path} has the wrong size; write the snapshot again")
             if 0 in shape:  # an empty file can't be mapped
                 array = np.empty(shape, dtype)
                 array.flags.writeable = False
@@ -245,9 +251,11 @@ def _open_array(path: Path, facts: Mapping[str, Any], verify: bool) -> AnyArray:
                 array = np.memmap(file, dtype, "r", shape=shape)
         changed = verify and _crc32(array) != facts["crc32"]
     except (OSError, ValueError, OverflowError) as error:
-        raise SnapshotError(f"the snapshot is damaged: {path} cannot be read ({error}); write it again") from None
+        raise SnapshotError(
+            f"the snapshot is damaged: {path} cannot be read ({error}); write the snapshot again"
+        ) from None
     if changed:
-        raise SnapshotError(f"the snapshot is damaged: {path} does not match its checksum; write it again")
+        raise SnapshotError(f"the snapshot is damaged: {path} does not match its checksum; write the snapshot again")
     return array
 
 

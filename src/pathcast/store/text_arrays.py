@@ -25,16 +25,16 @@ def pack(texts: Iterable[str]) -> tuple[UInt8s, Int64s]:
 def check_pieces(data: UInt8s, offsets: Int64s, count: int, what: str) -> None:
     """Raise `SnapshotError` unless these are the bytes and offsets of `count` texts; `what` names the texts."""
     if data.dtype != np.uint8 or data.ndim != 1 or offsets.dtype != np.int64 or offsets.shape != (count + 1,):
-        raise SnapshotError(f"{what} must be {count:,} byte strings with {count + 1:,} offsets")
+        raise SnapshotError(f"{what} in the snapshot are not {count:,} byte strings; write the snapshot again")
     if offsets[0] != 0 or offsets[-1] != len(data) or bool((offsets[1:] < offsets[:-1]).any()):
-        raise SnapshotError(f"{what} have offsets outside their bytes")
+        raise SnapshotError(f"{what} in the snapshot have invalid offsets; write the snapshot again")
 
 
 def _decoded(data: bytes) -> str:
     try:
         return data.decode()
     except UnicodeDecodeError:
-        raise SnapshotError("the snapshot is damaged: a text in it is not UTF-8; write it again") from None
+        raise SnapshotError("the snapshot is damaged: a text is not UTF-8; write the snapshot again") from None
 
 
 class Texts(Sequence[str]):

@@ -43,9 +43,9 @@ class TomlFile:
         except OSError as error:
             self._problems.append(Problem(None, "", f"cannot be read: {error.strerror}"))
         except UnicodeDecodeError:
-            self._problems.append(Problem(None, "", "is not UTF-8"))
+            self._problems.append(Problem(None, "", "is not UTF-8; convert it to UTF-8"))
         except ValueError:  # a NUL character, or a character that the file system's encoding lacks
-            self._problems.append(Problem(None, "", "no file can have this name"))
+            self._problems.append(Problem(None, "", "invalid file name"))
         else:
             self._parse(text)
 
@@ -59,7 +59,7 @@ class TomlFile:
         except RecursionError:
             self._problems.append(Problem(None, "", "values are nested too deeply"))
         except ValueError as error:  # a number of thousands of digits
-            self._problems.append(Problem(None, "", f"has a value that can't be read: {error}"))
+            self._problems.append(Problem(None, "", f"has a value that cannot be read: {error}"))
 
     @property
     def problems(self) -> tuple[Problem, ...]:

@@ -61,15 +61,20 @@ def choice(*choices: str) -> Kind:
     return Kind("one of the named", read)
 
 
+def _if_empty(value: Any) -> str:
+    """The hint for an empty text or list."""
+    return "; it must not be empty" if value == [] or (isinstance(value, str) and not value.strip()) else ""
+
+
 def _text(value: Any, _: Path) -> str:
     if not isinstance(value, str) or not value.strip():
-        raise TEXT.refused(value)
+        raise TEXT.refused(value, _if_empty(value))
     return value
 
 
 def _path(value: Any, folder: Path) -> str:
     if not isinstance(value, str) or not value.strip():
-        raise PATH.refused(value)
+        raise PATH.refused(value, _if_empty(value))
     return _absolute(value, folder)
 
 
@@ -86,13 +91,13 @@ def _is_list_of_texts(value: Any) -> bool:
 def _paths(value: Any, folder: Path) -> tuple[str, ...]:
     values = [value] if isinstance(value, str) else value
     if not _is_list_of_texts(values):
-        raise PATHS.refused(value)
+        raise PATHS.refused(value, _if_empty(value))
     return tuple(_absolute(path, folder) for path in values)
 
 
 def _names(value: Any, _: Path) -> tuple[str, ...]:
     if not _is_list_of_texts(value):
-        raise NAMES.refused(value)
+        raise NAMES.refused(value, _if_empty(value))
     return tuple(value)
 
 

@@ -36,7 +36,7 @@ def from_graph(graph: Any, bandwidth: Any, latency: Any, root: Any) -> Topology:
             raise TopologyError(f"edge {a} – {b}: {error.reason}") from error
         links[pair] = speed
     if root is not None and root not in numbers:
-        raise TopologyError(f"root {root!r} is not a node of the graph")
+        raise TopologyError(f"root {root!r} is not a node of the graph; give one of its nodes")
     speeds = np.array(list(links.values()), np.float64).reshape(-1, 2)
     places = _places(graph, nodes)
     return Topology(

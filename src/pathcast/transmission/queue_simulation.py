@@ -146,7 +146,7 @@ class Simulation:
         while due:
             when, at = heapq.heappop(due)
             if not 0 <= when <= work.seconds:
-                raise TopologyError(f"a message must leave within the work of {work.seconds} s, got {when} s")
+                raise TopologyError(f"Send.after must be from 0 to the {work.seconds} s of the work, got {when} s")
             if when > spent:
                 yield self._world.timeout(when - spent)
                 spent = when

@@ -33,7 +33,7 @@ class ShortestPaths:
 
     def __init__(self, topology: "Topology", by: str = "latency", *, kept: int = 1 << 26) -> None:
         if by not in {"latency", "hops"}:
-            raise TopologyError(f"shortest paths are by 'latency' or 'hops', got {by!r}")
+            raise TopologyError(f"by={by!r}: must be 'latency' or 'hops'")
         self.topology = topology
         self.by = by
         self._weights = topology.latency if by == "latency" else np.zeros(len(topology.ends))

@@ -75,7 +75,7 @@ class Topology:
         self._numbers = {name: number for number, name in enumerate(self.nodes)}
         if len(self._numbers) != len(self.nodes):
             twice = next(name for number, name in enumerate(self.nodes) if self._numbers[name] != number)
-            raise TopologyError(f"duplicate node name '{twice}'")
+            raise TopologyError(f"duplicate node name '{twice}'; node names must be distinct")
         self.ends = np.asarray(ends, np.int32).reshape(-1, 2)
         self.bandwidth = _speeds(bandwidth, len(self.ends), read_bandwidth)
         self.latency = _speeds(latency, len(self.ends), read_latency)
@@ -111,7 +111,7 @@ class Topology:
     def internet(
         cls, nodes: int, *, seed: int = 0, bandwidth: Speed = "10MB/s", latency: Speed | None = None
     ) -> "Topology":
-        """A connected graph with few nodes of many links and many nodes of few, on a plane: `topology_shapes.internet`.
+        """A connected graph on a plane, with few nodes of many links and many of few: see `topology_shapes.internet`.
 
         The default latency of a link depends on the distance of its ends: 1 ms and up to 40 ms across the plane.
         """
@@ -257,7 +257,7 @@ class Topology:
         apart = np.flatnonzero(self.components != self.components[self.number(self.root)])
         if len(apart):
             more = f" and {len(apart) - 1:,} more" if len(apart) > 1 else ""
-            raise TopologyError(f"'{self.nodes[apart[0]]}'{more} cannot be reached from '{self.root}'")
+            raise TopologyError(f"'{self.nodes[apart[0]]}'{more} cannot be reached from '{self.root}'; add links")
 
     def rooted(self, root: Node | None = None) -> RootedTree:
         """The tree with parents and children; `TopologyError` for a graph with a cycle, which the error names."""
@@ -311,22 +311,23 @@ class Topology:
 
     def _check_links(self) -> None:
         ends, count = self.ends, len(self.nodes)
-        if len(ends) and not 0 <= ends.min() <= ends.max() < count:
-            raise TopologyError(f"a link ends at node number {ends.max()}, but the topology has {count:,} nodes")
+        outside = ends[(ends < 0) | (ends >= count)]
+        if len(outside):
+            raise TopologyError(f"a link ends at node number {outside[0]}; numbers must be from 0 to {count - 1}")
         loops = np.flatnonzero(ends[:, 0] == ends[:, 1])
         if len(loops):
-            raise TopologyError(f"'{self.nodes[ends[loops[0], 0]]}' has a link to itself")
+            raise TopologyError(f"'{self.nodes[ends[loops[0], 0]]}' has a link to itself; remove it")
         keys = np.sort(ends.min(axis=1).astype(np.int64) * count + ends.max(axis=1)) if len(ends) else ends[:, 0]
         twice = np.flatnonzero(keys[1:] == keys[:-1])
         if len(twice):
             a, b = divmod(int(keys[twice[0]]), count)
-            raise TopologyError(f"'{self.nodes[a]}' and '{self.nodes[b]}' are linked twice")
+            raise TopologyError(f"'{self.nodes[a]}' and '{self.nodes[b]}' are linked twice; remove one link")
 
 
 def _speeds(value: Any, count: int, read: Any) -> Floats:
     """One speed for all links, or one per link."""
     if isinstance(value, np.ndarray) or (isinstance(value, Sequence) and not isinstance(value, str)):
         if len(value) != count:
-            raise TopologyError(f"got {len(value):,} speeds for {count:,} links")
+            raise TopologyError(f"got {len(value):,} speeds for {count:,} links; give one per link, or one for all")
         return np.array([read(one) for one in value], np.float64)
     return np.full(count, read(value), np.float64)

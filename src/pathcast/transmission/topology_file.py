@@ -51,7 +51,8 @@ def _nodes(value: Any, _: Path) -> int | tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(node, str) and node for node in value):
         raise _NODES.refused(value)
     if len(set(value)) != len(value):
-        raise RefusedValueError("contains a duplicate name")
+        twice = next(node for at, node in enumerate(value) if node in value[:at])
+        raise RefusedValueError(f"contains '{twice}' twice; node names must be distinct")
     return tuple(value)
 
 
@@ -145,7 +146,7 @@ def _together(file: TomlFile, said: TopologyFile) -> Iterator[tuple[str, str]]:
     if said.kind is not None and getattr(said, wanted[0]) is None:
         yield wanted[0], f'is missing; kind = "{said.kind}" requires it'
     if said.kind is None and isinstance(said.nodes, int):
-        yield "nodes", "must be a list of names without a kind; a number of nodes needs a kind"
+        yield "nodes", "is a number, but `kind` is missing; give a kind, or a list of names"
     if said.kind is not None and isinstance(said.nodes, tuple):
         yield "nodes", f'must be a number with kind = "{said.kind}", got a list of names'
     if said.kind is None and not said.nodes and not said.link:
@@ -153,7 +154,10 @@ def _together(file: TomlFile, said: TopologyFile) -> Iterator[tuple[str, str]]:
     linked: set[frozenset[str]] = set()
     for number, link in enumerate(said.link):
         if frozenset(link.between) in linked:
-            yield f"link[{number}].between", f"'{link.between[0]}' and '{link.between[1]}' are linked twice"
+            yield (
+                f"link[{number}].between",
+                f"'{link.between[0]}' and '{link.between[1]}' are linked twice; remove one link",
+            )
         linked.add(frozenset(link.between))
 
 
@@ -162,7 +166,7 @@ def _topology(file: TomlFile, said: TopologyFile) -> Topology | None:
     if shape is None:
         return None
     if said.root is not None and said.root not in shape.nodes:
-        file.wrong("root", f"unknown node '{said.root}'")
+        file.wrong("root", f"unknown node '{said.root}'{suggestion(said.root, shape.nodes)}")
     for number, link in enumerate(said.link):
         for end in link.between:
             if end not in shape.nodes:

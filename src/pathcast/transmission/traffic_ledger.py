@@ -121,7 +121,7 @@ class Ledger:
         if other.topology is not self.topology and not (
             other.topology.nodes == self.topology.nodes and np.array_equal(other.topology.ends, self.topology.ends)
         ):
-            raise TopologyError("the other ledger belongs to another topology")
+            raise TopologyError("cannot add a ledger of another topology; both must have the same nodes and links")
         for kind in other._bytes:
             sums, counts = self._columns(kind)
             sums += other._bytes[kind]

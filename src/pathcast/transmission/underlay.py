@@ -26,7 +26,7 @@ class Underlay:
         self.physical = physical
         self.hosts = [physical.name(host) for host in hosts]
         if len(set(self.hosts)) != len(self.hosts) or not self.hosts:
-            raise TopologyError("hosts must contain at least one node and no duplicates")
+            raise TopologyError(f"hosts must be one or more different nodes, got {self.hosts!r:.100}")
         self.paths = ShortestPaths(physical, "latency")
         self._kept: dict[tuple[str, str], Int32s] = {}
 
@@ -46,9 +46,22 @@ class Underlay:
             found[row] = self.paths.latencies_from(number)[numbers]
         return found
 
+    def _distances(self) -> Floats:
+        """Seconds between hosts; `TopologyError` if a host cannot reach another."""
+        apart = self.latencies()
+        unreachable = np.argwhere(np.isinf(apart))
+        if len(unreachable):
+            one, other = (self.hosts[number] for number in unreachable[0])
+            raise TopologyError(f"no path between the hosts '{one}' and '{other}'; add links, or choose other hosts")
+        return apart
+
     def topology(self, pairs: Iterable[tuple[Node, Node]], *, root: Node | None = None) -> Topology:
         """The overlay with links between these pairs of hosts (names, or numbers among the hosts)."""
         numbers = {host: number for number, host in enumerate(self.hosts)}
+        pairs = list(pairs)
+        for end in (*(end for pair in pairs for end in pair), *([] if root is None else [root])):
+            if end not in (numbers if isinstance(end, str) else range(len(self.hosts))):
+                raise TopologyError(f"{end!r} is not a host; use the name of a host, or a number below {len(numbers)}")
         ends = [tuple(numbers[end] if isinstance(end, str) else int(end) for end in pair) for pair in pairs]
         bandwidth, latency = [], []
         for one, other in ends:
@@ -62,9 +75,7 @@ class Underlay:
 
     def mesh(self, degree: int = 4, *, root: Node | None = None) -> Topology:
         """An overlay with links from every host to its `degree` nearest hosts, and a minimal tree that connects all."""
-        apart = self.latencies()
-        if np.isinf(apart).any():
-            raise TopologyError("some hosts can't reach each other")
+        apart = self._distances()
         count = len(self.hosts)
         pairs = {(min(a, b), max(a, b)) for a, b in _minimal_tree(apart)}
         near = np.argsort(apart + np.diag(np.full(count, np.inf)), axis=1, kind="stable")[:, : min(degree, count - 1)]
@@ -73,7 +84,7 @@ class Underlay:
 
     def tree(self, *, root: Node | None = None) -> Topology:
         """A minimal spanning tree of the hosts."""
-        return self.topology(sorted(_minimal_tree(self.latencies())), root=root)
+        return self.topology(sorted(_minimal_tree(self._distances())), root=root)
 
     def below(self, ledger: Ledger) -> Ledger:
         """The traffic on the physical links, given the ledger of the overlay's links."""
@@ -90,15 +101,13 @@ class Underlay:
 
 
 def _minimal_tree(apart: Floats) -> list[tuple[int, int]]:
-    """Prim's algorithm on a matrix of distances; ties go to the smaller number."""
+    """Prim's algorithm on a matrix of finite distances; ties go to the smaller number."""
     count = len(apart)
     best, comes, left = apart[0].copy(), np.zeros(count, np.int64), np.ones(count, bool)
     left[0] = False
     found = []
     for _ in range(count - 1):
         new = int(np.argmin(np.where(left, best, np.inf)))
-        if not np.isfinite(best[new]) or not left[new]:
-            raise TopologyError("some hosts can't reach each other")
         found.append((int(comes[new]), new))
         left[new] = False
         nearer = apart[new] < best

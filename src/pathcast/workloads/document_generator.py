@@ -89,7 +89,8 @@ class DocumentGenerator:
     def __init__(self, schema: Schema, values: Values, options: DocumentOptions, *, seed: int) -> None:
         if schema.height(schema.root) is None:
             raise DocumentError(
-                f"the root '{schema.root}' cannot produce a finite document: its required content is recursive"
+                f"the root '{schema.root}' cannot produce a finite document: its required content is recursive; "
+                "choose another root"
             )
         self.schema = schema
         self.values = values
@@ -113,7 +114,7 @@ class DocumentGenerator:
             parts = self._write(force_identifiers)
             if parts is not None:
                 return "".join(parts).encode()
-        raise DocumentError("a required IDREF attribute has no ID to refer to: no reachable element has an ID")
+        raise DocumentError("a required IDREF attribute has no ID to refer to; declare an attribute of type ID")
 
     def _write(self, force_identifiers: bool) -> list[str] | None:
         """The pieces of one document; None if a required reference has no identifier to refer to."""
@@ -202,7 +203,9 @@ class DocumentGenerator:
         elif attribute.type in ("ENTITY", "ENTITIES"):
             if attribute.use == "required":
                 reason = f"attribute '{attribute.name}' of '{element}' is a required {attribute.type}"
-                raise DocumentError(f"{reason}; generated documents have no unparsed entities")
+                raise DocumentError(
+                    f"{reason}; generated documents have no unparsed entities, so make the attribute #IMPLIED"
+                )
         elif probability == 0:
             return
         elif attribute.type == "ID":
@@ -301,7 +304,9 @@ def _check_prefixes(elements: list[Element]) -> None:
     for name in [*(element.name for element in elements), *sorted(attributes)]:
         prefix, colon, _ = name.partition(":")
         if colon and prefix not in ("xml", "xmlns") and f"xmlns:{prefix}" not in attributes:
-            raise DocumentError(f"the schema uses the prefix of '{name}' but declares no attribute 'xmlns:{prefix}'")
+            raise DocumentError(
+                f"the schema uses the prefix of '{name}' without an attribute 'xmlns:{prefix}'; declare one"
+            )
 
 
 def _escape(value: str) -> str:

@@ -42,7 +42,8 @@ class SubscriptionOptions:
     def __post_init__(self) -> None:
         if self.max_depth < 1 or not 1 <= (self.min_depth or 1) <= self.max_depth:
             raise ValueError(
-                f"depths must satisfy 1 <= min_depth <= max_depth, got {self.min_depth} and {self.max_depth}"
+                f"depths must satisfy 1 <= min_depth <= max_depth, got min_depth={self.min_depth} and "
+                f"max_depth={self.max_depth}"
             )
         for name in ("skew", "predicates", "nested"):
             if getattr(self, name) < 0:
@@ -53,8 +54,10 @@ class SubscriptionOptions:
         _check_choices("predicate_targets", self.predicate_targets, TARGETS)
         if self.predicate_steps not in ("any", "named"):
             raise ValueError(f"predicate_steps must be one of 'any', 'named', got {self.predicate_steps!r}")
-        if (self.predicates and self.predicate_probability) or (self.nested and self.nested_probability):
-            raise ValueError("give either a number or a probability of predicates (or nested paths), not both")
+        for number, chance in (("predicates", "predicate_probability"), ("nested", "nested_probability")):
+            if getattr(self, number) and getattr(self, chance):
+                given = f"{number}={getattr(self, number)} and {chance}={getattr(self, chance)}"
+                raise ValueError(f"{given} exclude each other; give only one of them")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -33,7 +33,7 @@ class Sample:
         for document in documents:
             reader.read(document)
         if not reader.documents:
-            raise ValueError("a match rate needs at least one document to measure")
+            raise ValueError("the sample has no documents; give at least one to measure the match rate")
         self.documents = reader.documents
         count = len(reader.parents)
         self._parent = np.array(reader.parents, dtype=np.int64)

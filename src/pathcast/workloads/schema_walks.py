@@ -219,8 +219,8 @@ class Walker:
 def shallow_schema(walker: Walker) -> LimitError:
     """The error if all walks end too early."""
     return LimitError(
-        f"{walker.attempts:,} walks in a row ended above level {walker.required_depth}: "
-        "the schema is too shallow for min_depth; lower it"
+        f"{walker.attempts:,} random walks in a row did not reach level {walker.required_depth} of the schema; "
+        "lower min_depth"
     )
 
 

@@ -109,10 +109,12 @@ def prepare(folder: Path) -> None:
 
     note = folder / "ABOUT.txt"
     if folder.exists() and not folder.is_dir():
-        raise PipelineError(f"{folder} is a file; give another --output")
+        raise PipelineError(f"{folder} is a file; give a folder as --output")
     if folder.is_dir() and any(folder.iterdir()):
         if not note.is_file() or note.read_text(encoding="utf-8") != ABOUT:
-            raise PipelineError(f"{folder} was not written by a demo; give another --output")
+            raise PipelineError(
+                f"the folder {folder} is not empty and was not written by a demo; give another --output"
+            )
         shutil.rmtree(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -211,7 +211,9 @@ class Scanner:
         """As `read`, for documents that lie one after the other in an array that ends with `PADDING` zero bytes."""
         edges = np.concatenate([[0], data_offsets, [len(data) - PADDING]])
         if not len(data_offsets) or np.any(edges[1:] < edges[:-1]) or np.any(data[-PADDING:]):
-            raise ValueError(f"documents as data: offsets must ascend and end {PADDING} zero bytes before the end")
+            raise ValueError(
+                f"data_offsets must not be empty or descend, and {PADDING} zero bytes must follow the last document"
+            )
         return self._read(data, data_offsets, encodings or {}, failed or {}, borrowed)
 
     def _read(

@@ -94,12 +94,13 @@ class Schema:
         self.elements: dict[str, Element] = {}
         for element in elements:
             if element.name in self.elements:
-                raise DocumentError(f"element '{element.name}' is declared twice")
+                raise DocumentError(f"element '{element.name}' is declared twice; remove one declaration")
             self.elements[element.name] = element
         if not self.elements:
-            raise DocumentError("the schema declares no element")
+            raise DocumentError("the schema declares no element; declare at least the root")
         if root is not None and root not in self.elements:
-            raise DocumentError(f"the schema does not declare the root element '{root}'")
+            some = ", ".join([*self.elements][:5]) + ", …" * (len(self.elements) > 5)
+            raise DocumentError(f"the schema does not declare the root element '{root}'; it declares {some}")
         self._children = {name: self._declared_children(name) for name in self.elements}
         self._heights = self._find_heights()
         self.roots = self._find_roots()
@@ -161,7 +162,7 @@ class Schema:
     def shallowest(self, name: str) -> tuple[str, ...]:
         """The children of `name` in a lowest tree: what is required, once, by the lowest alternative of each choice."""
         if name not in self._heights:
-            raise DocumentError(f"no finite document has an element '{name}'")
+            raise DocumentError(f"no finite document has an element '{name}': its required content is recursive")
         content = self.elements[name].content
         return () if content is None else tuple(self._lowest(content))
 

@@ -52,14 +52,11 @@ def read_dtd(source: bytes | str | os.PathLike[str], *, root: str | None = None)
     """The schema that a DTD declares. Bytes and str are its text, a path is read; `root` overrides the guessed one."""
     text = _text_of(source)
     if len(text) > LARGEST:
-        raise LimitError(
-            f"the DTD has {len(text):,} bytes; at most {LARGEST:,} allowed "
-            "(pathcast.documents.schema.dtd_reader.LARGEST)"
-        )
+        raise LimitError(f"the DTD has {len(text):,} bytes; at most {LARGEST:,} allowed; remove unused declarations")
     declarations = [declaration for declaration in _parse(text).iterelements() if declaration.type != "undefined"]
     names = _Names(declarations)
     if not names.declared:
-        raise DocumentError("the DTD declares no element")
+        raise DocumentError("the DTD declares no element; add <!ELEMENT …> declarations")
     anything = Particle(
         "choice", "*", parts=(Particle("text"), *(Particle("element", name=name) for name in names.declared))
     )
@@ -85,7 +82,7 @@ def _parse(text: bytes) -> Any:
     def resolve(self: Any, system_url: str, _public_id: str | None, context: Any) -> Any:
         if system_url == ADDRESS:
             return self.resolve_string(text, context)
-        raise DocumentError(f"the DTD refers to an external entity, which is never read: {system_url}")
+        raise DocumentError(f"the DTD refers to the external entity '{system_url}', which is never read; copy its text")
 
     parser = etree.XMLParser(load_dtd=True, no_network=True, resolve_entities=False, huge_tree=False)
     parser.resolvers.add(type("OnlyThisText", (etree.Resolver,), {"resolve": resolve})())
@@ -100,7 +97,7 @@ def _parse(text: bytes) -> Any:
             raise DocumentError(f"not a usable DTD: {entry.message}", line=entry.line, column=entry.column)
     dtd = tree.docinfo.externalDTD
     if dtd is None:
-        raise DocumentError("not a usable DTD: it has no declaration")
+        raise DocumentError("not a usable DTD: the text has no declarations")
     return dtd
 
 
@@ -116,7 +113,9 @@ class _Names:
     def complete(self, local: str) -> str:
         names = self.by_local.get(local, [local])
         if len(names) > 1:
-            raise DocumentError(f"'{local}' in a content model is ambiguous: the DTD declares {' and '.join(names)}")
+            raise DocumentError(
+                f"'{local}' in a content model is ambiguous: the DTD declares {' and '.join(names)}; rename one"
+            )
         return names[0]
 
 
@@ -137,9 +136,7 @@ def _element(declaration: Any, names: _Names, anything: Particle) -> Element:
 
 def _particle(content: Any, names: _Names, depth: int = 1) -> Particle:
     if depth > DEEPEST:
-        raise LimitError(
-            f"a content model nests groups more than {DEEPEST} deep (pathcast.documents.schema.dtd_reader.DEEPEST)"
-        )
+        raise LimitError(f"a content model nests groups more than {DEEPEST} deep; split it into several elements")
     occurrence = OCCURRENCES[content.occur]
     if content.type == "element":
         return Particle("element", occurrence, names.complete(content.name))
@@ -168,7 +165,9 @@ def _attribute(element: str, declaration: Any) -> Attribute:
         reference = re.search(r"&(?!#|amp;|lt;|gt;|quot;|apos;)[^;]*;", value)
         if reference is not None:
             where = f"the default value of attribute '{declaration.name}' of '{element}'"
-            raise DocumentError(f"{where} refers to an entity, which is not supported: {reference.group()}")
+            raise DocumentError(
+                f"{where} refers to the entity '{reference.group()}', which is not supported; write its text"
+            )
         value = unescape(value)
     return Attribute(
         _full(declaration), TYPES[declaration.type], USES[declaration.default], value, tuple(declaration.values())

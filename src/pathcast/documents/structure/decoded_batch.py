@@ -22,12 +22,12 @@ from .varint_kernels import S_ROWS
 _REASONS = {
     header.CUT: "it is truncated",
     header.NO_PATH: "an element has an undefined label path",
-    header.NO_PARENT: "an element, attribute, text or label path has no place in the tree",
-    header.NO_PLACE: "a value lies outside the document",
+    header.NO_PARENT: "an element, attribute, text or label path has no parent",
+    header.NO_PLACE: "a value is outside the document",
     header.NO_NAME: "an attribute or label path has no name",
-    header.REST: "bytes are left over",
-    header.TOO_DEEP: "elements are nested too deep",
-    header.OTHER_FORM: "unknown form; encode the documents again with this version of Pathcast",
+    header.REST: "bytes follow its end",
+    header.TOO_DEEP: "elements are nested too deeply",
+    header.OTHER_FORM: "its format is unknown",
     header.OTHER_DOCUMENT: "it belongs to a document of another length",
     header.EXCESS: "it defines more names than its header states",
 }

@@ -120,7 +120,7 @@ def unpack(
     errors: dict[int, PathcastError] = dict(failed or {})
     for number in np.flatnonzero(why).tolist():
         text = f"the structure belongs to another document or is damaged: {reason(int(why[number]))}"
-        errors.setdefault(number, MessageError(text))
+        errors.setdefault(number, MessageError(f"{text}; parse the document again"))
     return batch_of(decoded, rows, (data, data_offsets), packed, (names, known, own_names), errors)
 
 

@@ -37,7 +37,8 @@ class Bound:
         if size > self.bytes:
             raise LimitError(
                 f"{self._file} unpacks to more than {self.bytes:,} bytes; at most {self._amplification} times its size "
-                f"or {FLOOR:,} bytes allowed (raise it with Subscriptions.read(…, amplification=…), or unpack it)"
+                f"or {FLOOR:,} bytes allowed "
+                "(raise the limit with Subscriptions.read(…, amplification=…), or unpack the file)"
             )
 
 

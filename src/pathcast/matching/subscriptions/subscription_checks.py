@@ -1,6 +1,7 @@
 """Checks of ids, subscriber names and namespaces; invalid values are rejected with a reason."""
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from numbers import Integral
 from typing import Any
@@ -27,7 +28,7 @@ def is_text(value: object) -> bool:
 def check_subscriber(name: object) -> None:
     """Reject a value that is neither a name nor None."""
     if name is not None and not is_text(name):
-        raise ValueError(f"subscriber {name!r}: must be a non-empty str or None")
+        raise ValueError(f"subscriber {name!r}: must be None or a non-empty str without surrogates")
 
 
 def checked_subscribers(subscribers: Sequence[str | None] | None, count: int) -> list[str | None] | None:
@@ -38,7 +39,7 @@ def checked_subscribers(subscribers: Sequence[str | None] | None, count: int) ->
         raise TypeError("subscribers must be a sequence with one name per expression, got a single str")
     owners = list(subscribers)
     if len(owners) != count:
-        raise ValueError(f"{count} expressions, but {len(owners)} subscribers")
+        raise ValueError(f"got {len(owners)} subscribers for {count} expressions; give one per expression")
     try:
         distinct: Iterable[str | None] = set(owners)
     except TypeError:  # an unhashable value is not a name either
@@ -64,10 +65,11 @@ def check_count(name: str, number: object) -> None:
 def checked_ids(ids: Ids, count: int) -> list[int]:
     """Distinct ids, one per expression."""
     if len(ids) != count:
-        raise ValueError(f"{count} expressions, but {len(ids)} ids")
+        raise ValueError(f"got {len(ids)} ids for {count} expressions; give one per expression")
     numbers = [checked_id(number) for number in ids]
     if len(set(numbers)) != count:
-        raise ValueError("ids must be distinct; an id is given twice")
+        twice = Counter(numbers).most_common(1)[0][0]
+        raise ValueError(f"id {twice} is given twice; ids must be distinct")
     return numbers
 
 
@@ -86,6 +88,8 @@ def check_namespaces(namespaces: Namespaces) -> None:
         raise TypeError(f"namespaces={namespaces!r}: must be a mapping from prefix to URI, 'ignore' or None")
     for prefix, uri in namespaces.items():
         if prefix == "":
-            raise ValueError("namespaces: XPath 1.0 has no default namespace; declare a prefix and use it")
+            raise ValueError(
+                "namespaces: the prefix '' is not allowed, XPath 1.0 has no default namespace; use a prefix"
+            )
         if not (is_text(prefix) and is_text(uri)):
             raise TypeError(f"namespaces: prefix and URI must be non-empty strings, got {prefix!r}: {uri!r}")

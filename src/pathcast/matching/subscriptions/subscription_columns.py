@@ -123,7 +123,7 @@ class Columns:
         """Reject an id that is in use."""
         for number in ids if ids and self.count else ():
             if self.find(number) >= 0:
-                raise ValueError(f"id {number} is already in use")
+                raise ValueError(f"id {number} is already in use; remove its subscription first, or choose another id")
 
     def text(self, slot: int) -> str | None:
         """The text of a subscription; None if it is that of its entry."""

@@ -61,7 +61,11 @@ def _with_good_ids(rows: Rows, given: Sequence[object]) -> Rows:
         if number is None:
             errors.append(PatternError(f"id {value!r:.60}: must be a whole number from 1 to {LARGEST_ID:,}", line=line))
         elif line_of.setdefault(number, line) != line:
-            errors.append(PatternError(f"id {number} is already in use, in line {line_of[number]}", line=line))
+            errors.append(
+                PatternError(
+                    f"id {number} is already in use in line {line_of[number]}; ids must be distinct", line=line
+                )
+            )
         else:
             kept.append(at)
     subscribers = None if rows.subscribers is None else [rows.subscribers[at] for at in kept]
@@ -81,7 +85,7 @@ def _read(path: str | os.PathLike[str], amplification: int) -> Rows:
             return _parquet(file, data, bound)
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise PatternError(f"{file} is not UTF-8 text (byte {error.start})") from None
+        raise PatternError(f"{file} is not UTF-8 text (byte {error.start}); convert it to UTF-8") from None
     except (OSError, EOFError, zlib.error) as error:
         raise PatternError(
             f"cannot read the subscriptions {file}: {getattr(error, 'strerror', None) or error}"
@@ -117,14 +121,14 @@ def _csv(file: Path, text: str) -> Rows:
         found = _csv_rows(file, text)
         columns, _ = next(found, ([], 1))
         if isinstance(columns, str):
-            raise PatternError(f"{file} is not CSV: {columns}", line=1)
+            raise PatternError(f"the heading of {file} is not CSV: {columns}", line=1)
         _check_columns(file, columns)
         for row, line in found:
             if isinstance(row, str):
-                advice = "double each quote in a field that stands in quotes"
+                advice = "double each quote inside a quoted field"
                 errors.append(PatternError(f"the row is not CSV: {row}; {advice}", line=line))
             elif len(row) > len(columns):
-                fields = f"{len(row)} fields, the heading has {len(columns)}; quote fields that hold a comma"
+                fields = f"{len(row)} fields, the heading has {len(columns)}; quote fields that contain a comma"
                 errors.append(PatternError(f"the row has {fields}", line=line))
             elif row:
                 rows.append(dict(zip(columns, row, strict=False)))
@@ -145,7 +149,9 @@ def _csv_rows(file: Path, text: str) -> Iterator[tuple[list[str] | str, int]]:
             return
         except csv.Error as error:
             if "end of data" in str(error):
-                raise PatternError(f"{file}: a quote is not closed", line=before + 1) from None
+                raise PatternError(
+                    f"{file}: a quote is not closed; close it, or double it to write a quote", line=before + 1
+                ) from None
             yield str(error), reader.line_num
 
 
@@ -161,7 +167,7 @@ def _parquet(file: Path, data: bytes, bound: Bound) -> Rows:
         kinds = dict(zip(declared.schema_arrow.names, declared.schema_arrow.types, strict=True))
         _check_columns(file, declared.schema_arrow.names)
         if not is_text_kind(kinds["xpath"]):
-            raise PatternError(f"{file}: column 'xpath' holds {kinds['xpath']}, not strings")
+            raise PatternError(f"{file}: column 'xpath' has type {kinds['xpath']}, not string; convert the column")
         columns = [name for name in ("xpath", "id", "subscriber") if name in kinds]
         texts = [name for name in columns if is_text_kind(kinds[name])]
         table = parquet.ParquetFile(source, read_dictionary=texts).read(columns)
@@ -183,7 +189,9 @@ def _texts(file: Path, name: str, column: Any, kind: object) -> list[str | None]
     try:
         return texts_of(column)
     except pyarrow.ArrowException:
-        raise PatternError(f"{file}: column '{name}' holds {kind}, not strings") from None
+        raise PatternError(
+            f"{file}: column '{name}' has type {kind}, but some values are not UTF-8 text; convert the column"
+        ) from None
 
 
 def _check_columns(file: Path, columns: Sequence[str]) -> None:
@@ -191,11 +199,13 @@ def _check_columns(file: Path, columns: Sequence[str]) -> None:
         found = ", ".join(columns) or "none"
         found = found if len(found) <= _SHOWN else f"{found[:_SHOWN]}…"
         used = next((mark for mark in ";\t|" if "xpath" in columns[0].split(mark)), None) if columns else None
-        advice = "" if used is None else f": separated by {used!r}? use commas"
-        raise PatternError(f"{file} has no column 'xpath' (its columns: {found}){advice}", line=1)
+        advice = (
+            "name the column of expressions 'xpath'" if used is None else f"separate columns with commas, not {used!r}"
+        )
+        raise PatternError(f"{file} has no column 'xpath' (its columns: {found}); {advice}", line=1)
     for name in ("xpath", "id", "subscriber"):
         if columns.count(name) > 1:
-            raise PatternError(f"{file} has two columns '{name}'", line=1)
+            raise PatternError(f"{file} has two columns '{name}'; remove or rename one", line=1)
 
 
 def _id(value: object) -> int | None:

@@ -155,7 +155,7 @@ class Subscriptions:
         if errors not in ("raise", "collect"):
             raise ValueError(f"errors={errors!r}: must be 'raise' or 'collect'")
         if isinstance(xpaths, str):
-            raise TypeError("add_many takes several expressions; use add for one")
+            raise TypeError("add_many() takes several expressions, got a single str; use add()")
         xpaths = list(xpaths)
         owners = checked_subscribers(subscribers, len(xpaths))
         numbers = None if ids is None else checked_ids(ids, len(xpaths))
@@ -379,7 +379,7 @@ class Subscriptions:
         from ..matcher import Matcher
 
         if engine is not None and not isinstance(engine, str):
-            raise TypeError(f"engine={engine!r}: must be the name of an engine, or None")
+            raise TypeError(f"engine={engine!r}: must be the name of an engine, such as 'automaton', or None")
         return Matcher(self, engine, limits=limits, entities=entities)
 
     @overload

@@ -125,7 +125,7 @@ class Descent(Cursor):
                 self.next()
                 if self.sees("["):
                     raise self.error(
-                        self.token.at, self.token.stop, "XPath does not allow a predicate after '.'", "*[…], or and"
+                        self.token.at, self.token.stop, "XPath does not allow a predicate after '.'", "*[…], [a and b]"
                     )
                 path.loose = axis == "//"
             else:
@@ -147,14 +147,15 @@ class Descent(Cursor):
         self.steps += 1
         if self.steps > self.max_steps:
             raise LimitError(
-                f"the subscription has more than {self.max_steps} steps (raise it with Subscriptions(max_steps=…))",
+                f"the subscription has more than {self.max_steps} steps "
+                "(raise the limit with Subscriptions(max_steps=…))",
                 column=begin.at + 1,
             )
         test = self.test()
         if closed:
             above = path.steps[-1][1]
             kind = "a text node" if above == TEXT else "an attribute"
-            raise self.error(begin.at, self.tokens[self.at - 1].stop, f"{kind} has no children")
+            raise self.error(begin.at, self.tokens[self.at - 1].stop, f"{kind} has no children; end the path there")
         conditions: list[Condition] = []
         if _is_value(test):
             self.grow()
@@ -169,8 +170,8 @@ class Descent(Cursor):
         self.plain = False
         if self.steps > MAX_TREE_STEPS and not self.printed:
             raise LimitError(
-                f"the subscription has more than {MAX_TREE_STEPS} steps "
-                "(only plain paths may have more, see Subscriptions(max_steps=…))",
+                f"the subscription has more than {MAX_TREE_STEPS} steps, which only paths of elements may have; remove "
+                "steps, or all predicates, attributes and text()",
                 column=self.token.at + 1,
             )
 
@@ -235,7 +236,10 @@ class Descent(Cursor):
         self.nesting -= 1
         if inside_value and _looks_below(truth):
             raise self.error(
-                opening.at, self.tokens[self.at - 1].stop, "an attribute or text node has no children", "[. = 5]"
+                opening.at,
+                self.tokens[self.at - 1].stop,
+                "a predicate of an attribute or text node cannot contain a path",
+                "[. = 5]",
             )
         return truth
 
@@ -261,19 +265,22 @@ class Descent(Cursor):
         operator = cast(Operator, self.next().text)
         right = self.operand()
         if self.token.text in _MIRRORED:
-            raise self.error(self.token.at, self.token.stop, "comparisons can't be chained", "a = 1 and b = 2")
+            raise self.error(self.token.at, self.token.stop, "comparisons cannot be chained", "a = 1 and b = 2")
         if isinstance(left, Path) and isinstance(right, LiteralValue):
             return self.compared(left, operator, right)
         if isinstance(left, LiteralValue) and isinstance(right, Path):
             return self.compared(right, _MIRRORED[operator], left)
         raise self.error(
-            left.begin, right.end, "a comparison needs a path on one side and a literal on the other", "a/@b = 5"
+            left.begin,
+            right.end,
+            "a comparison must have a path on one side and a string or number on the other",
+            "a/@b = 5",
         )
 
     def compared(self, path: Path, operator: Operator, literal: LiteralValue) -> Truth:
         begin, end = min(path.begin, literal.begin), max(path.end, literal.end)
         if path.loose:
-            raise self.error(path.begin, path.end, "'//.' can't be compared", "//* or //text()")
+            raise self.error(path.begin, path.end, "'//.' cannot be compared", "//* or //text()")
         test = normal.compare(operator, literal.value, literal.text)
         return Truth(self.at_the_end(path, test), begin, end)
 
@@ -340,7 +347,9 @@ class Descent(Cursor):
         closing = self.expect(")", "')'")
         self.nesting -= 1
         if self.sees("/", "//", "["):
-            raise self.error(opening.at, closing.stop, "a path cannot continue after parentheses")
+            raise self.error(
+                opening.at, closing.stop, "a path cannot continue after parentheses; write the path without them"
+            )
         if isinstance(inner, Truth):
             return Truth(inner.condition, opening.at, closing.stop)
         return inner

@@ -54,4 +54,5 @@ class Cursor:
     def nest(self, token: Token) -> None:
         self.nesting += 1
         if self.nesting > self.max_nesting:
-            raise LimitError(f"predicates are nested deeper than {self.max_nesting}", column=token.at + 1)
+            what = "predicates, parentheses and functions"
+            raise LimitError(f"{what} are nested deeper than {self.max_nesting}; nest fewer", column=token.at + 1)

@@ -40,7 +40,7 @@ def parse(expression: str, namespaces: Namespaces = None, *, max_steps: int = MA
     if len(expression) > max_length(max_steps):
         raise LimitError(
             f"the subscription has {len(expression):,} characters; at most {max_length(max_steps):,} allowed "
-            f"(raise it with Subscriptions(max_steps=…): {_STEP_LENGTH} characters per step)"
+            f"(raise the limit with Subscriptions(max_steps=…): {_STEP_LENGTH} characters per step)"
         )
     pattern = assembler(namespaces).pattern(expression, min(max_steps, MAX_TREE_STEPS))
     if pattern is None:

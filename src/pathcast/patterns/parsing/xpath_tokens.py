@@ -50,7 +50,9 @@ def tokens(expression: str) -> list[Token]:
     """All tokens of an expression, and a final `end`."""
     surrogate = None if expression.isascii() else SURROGATE.search(expression)
     if surrogate:
-        raise pattern_error(expression, surrogate.start(), surrogate.end(), "a lone surrogate is not a valid character")
+        raise pattern_error(
+            expression, surrogate.start(), surrogate.end(), "a lone surrogate is not a character; remove it"
+        )
     found = []
     for match in _TOKEN.finditer(expression):
         kind = match.lastgroup

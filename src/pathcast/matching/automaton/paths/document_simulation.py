@@ -42,13 +42,13 @@ def simulated(
         if why == TOO_MUCH:
             raise LimitError(
                 f"the document needs more than {work:,} look-ups in the subscriptions' paths"
-                " (raise it with Limits(work=…))"
+                " (raise the limit with Limits(work=…))"
             )
         stack = simulation.stack
         if 2 * stack.nbytes > memory:
             raise LimitError(
-                f"the document needs more than {memory:,} bytes for the subscriptions that its open elements may"
-                " still satisfy (remove subscriptions with many '//' and '*', or nest less deeply)"
+                f"matching the document needs more than {memory:,} bytes"
+                " (remove subscriptions with many '//' and '*', or nest elements less deeply)"
             )
         simulation = simulation._replace(stack=np.concatenate([stack, np.zeros_like(stack)]))
     entries = np.flatnonzero(np.unpackbits(marks.view(np.uint8), bitorder="little")).astype(np.int32)

@@ -30,7 +30,8 @@ def entries_of_paths(made: Generation, paths: list[tuple[str, ...]], memory: int
     states = made.base.states
     with states.lock:
         if not states.learn(names, parents, symbols, 0, len(names), found, memory, work):
-            raise LimitError("the states of these label paths do not fit into memory; pass fewer paths at a time")
+            what = f"matching {len(paths):,} label paths takes more than {memory:,} bytes or {work:,} look-ups"
+            raise LimitError(f"{what}; pass fewer label paths at a time")
         automaton = states.automaton
     last = np.where(lengths > 0, found[np.maximum(ends - 1, 0)] if len(found) else 0, 0)
     begins, stops = automaton.accepted_begin[last], automaton.accepted_begin[last + 1]
