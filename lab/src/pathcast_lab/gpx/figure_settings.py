@@ -12,7 +12,10 @@ from .claim_judges import BPA, GPX, GPX_AP, GPX_APF, OURS, YFILTER
 from .gpx_claims import (
     ABSOLUTE,
     ALWAYS,
+    ALWAYS_DESCENDANT,
+    ALWAYS_DISTURBED,
     ALWAYS_FILTERED,
+    ALWAYS_MATCHING,
     CLUSTERING,
     DESCENDANTS,
     FEW_FILTERS,
@@ -98,6 +101,7 @@ def _distinct(
         engines=ALL,
         fixed={"distinct": True},
         cases=cases,
+        always=ALWAYS_MATCHING,
         paper_points=paper_points,
     )
 
@@ -118,6 +122,7 @@ def _duplicates(letter: str, schema: str, title: str, claims: tuple[Claim, ...])
         (500_000, 1_000_000, 2_000_000, 3_000_000, 4_000_000),
         claims,
         cases=_cases(schema),
+        always=ALWAYS_DISTURBED if schema == NITF else ALWAYS_MATCHING,
     )
 
 
@@ -138,6 +143,7 @@ def _operators(letter: str, schema: str, title: str, axis: str) -> Figure:
         WILDCARDS if is_wildcard else DESCENDANTS,
         (50_000, 2_000_000),
         cases=_cases(schema),
+        always=ALWAYS_MATCHING if is_wildcard else ALWAYS_DESCENDANT,
     )
 
 
