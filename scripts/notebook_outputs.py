@@ -12,7 +12,6 @@ import sys
 from pathlib import Path
 
 import jupytext
-import nbformat
 from nbformat import NotebookNode
 
 NOTEBOOKS = Path(__file__).resolve().parent.parent / "docs" / "notebooks"
@@ -21,12 +20,12 @@ VARIES = "varies"
 
 def notebook_with_outputs(path: Path) -> NotebookNode:
     """The notebook with its recorded outputs; without a record, with none."""
-    notebook = jupytext.read(path)
+    notebook: NotebookNode = jupytext.read(path)
     record = recorded_file(path)
     if record.is_file():
         recorded = json.loads(record.read_text(encoding="utf-8"))
         for cell, outputs in zip(code_cells(notebook), recorded, strict=True):
-            cell.outputs = [nbformat.from_dict(output) for output in outputs]
+            cell.outputs = outputs
     return notebook
 
 
@@ -35,7 +34,7 @@ def run(path: Path) -> NotebookNode:
     from jupyter_client.manager import KernelManager
     from nbclient import NotebookClient
 
-    notebook = jupytext.read(path)
+    notebook: NotebookNode = jupytext.read(path)
     NotebookClient(notebook, timeout=600, km=KernelManager(transport="ipc")).execute()
     return notebook
 
@@ -46,14 +45,15 @@ def outputs_of(notebook: NotebookNode) -> list[list[dict[str, object]]]:
     for cell in code_cells(notebook):
         outputs: list[dict[str, object]] = []
         for output in cell.outputs:
-            if output.output_type == "stream":
-                if outputs and outputs[-1].get("name") == output.name:
-                    outputs[-1]["text"] = f"{outputs[-1]['text']}{output.text}"
+            if output["output_type"] == "stream":
+                name, text = output["name"], output["text"]
+                if outputs and outputs[-1].get("name") == name:
+                    outputs[-1]["text"] = f"{outputs[-1]['text']}{text}"
                 else:
-                    outputs.append({"output_type": "stream", "name": output.name, "text": output.text})
+                    outputs.append({"output_type": "stream", "name": name, "text": text})
             else:
-                text = {"text/plain": output.data["text/plain"]}
-                outputs.append({"output_type": "display_data", "data": text, "metadata": {}})
+                data = {"text/plain": output["data"]["text/plain"]}
+                outputs.append({"output_type": "display_data", "data": data, "metadata": {}})
         found.append(outputs)
     return found
 

