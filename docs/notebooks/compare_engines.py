@@ -47,7 +47,7 @@ print(f"{len(compiled)} engines agree with the reference; {sum(map(len, expected
 # turns, so that a busy machine slows all of them.
 
 
-# %%
+# %% tags=["varies"]
 def seconds(matcher: pathcast.Matcher) -> float:
     """The time for all documents."""
     begin = time.perf_counter()
@@ -71,7 +71,7 @@ for name, time_taken in sorted(best.items(), key=lambda pair: pair[1]):
 # The default engine's time follows the document and its matches, not the number of subscriptions. Ten times the
 # paths:
 
-# %%
+# %% tags=["varies"]
 for count in (200, 2_000, 20_000):
     many = pathcast.Subscriptions()
     many.add_many(generate_subscriptions(schema, count, SubscriptionOptions(), seed=5))

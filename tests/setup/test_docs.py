@@ -1,9 +1,11 @@
 """The documentation site: it builds without warnings, needs no other host, shows all that is public; notebooks run.
 
-The site is built once for all tests here, without running its notebooks; those run by themselves.
+The site is built once for all tests here, without running its notebooks; those run by themselves, and print what the
+repository has recorded.
 """
 
 import importlib
+import json
 import os
 import re
 import subprocess
@@ -39,13 +41,19 @@ LOADED = {
 }
 
 
+IMAGE = re.compile(r"<img\b[^>]*>")
+
 # Addresses that a style sheet loads.
 ADDRESS = re.compile(r"(?:url\(\s*|@import\s+)['\"]?(?!url\()([^'\")\s]+)")
 
 
-def build(project: Path, to: Path) -> subprocess.CompletedProcess[str]:
+ADDRESS_OF_SITE = "https://pathcast.example/"
+
+
+def build(project: Path, to: Path, address: str = ADDRESS_OF_SITE) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(to)]
     settings = {**os.environ, "NO_MKDOCS_2_WARNING": "1", "PATHCAST_RUN_NOTEBOOKS": "false"}
+    settings["PATHCAST_SITE_URL"] = address
     return subprocess.run(
         [*command, "--config-file", str(project / "mkdocs.yml")],
         cwd=project,
@@ -172,6 +180,26 @@ def test_diagrams_are_drawn_for_light_and_dark_pages(site: Path) -> None:
     assert [path.name for path in pages(site) if "language-d2" in path.read_text(encoding="utf-8")] == []
 
 
+def test_every_picture_has_a_text(site: Path) -> None:
+    found = [(page.name, image) for page in pages(site) for image in IMAGE.findall(page.read_text(encoding="utf-8"))]
+    assert len(found) > 50
+    assert [(page, image) for page, image in found if not re.search(r'alt="[^"]{10,}"', image)] == []
+
+
+def test_the_navigation_has_every_page_and_so_has_the_sitemap(site: Path) -> None:
+    navigation = Links((site / "index.html").read_text(encoding="utf-8")).targets
+    sitemap = (site / "sitemap.xml").read_text(encoding="utf-8")
+    names = [page.relative_to(site).as_posix() for page in pages(site) if page.name != "404.html"]
+    assert [name for name in names if name not in navigation] == []
+    assert [name for name in names if f"<loc>{ADDRESS_OF_SITE}{name}</loc>" not in sitemap] == []
+
+
+@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_notebook_shows_its_outputs_without_being_run(site: Path, notebook: Path) -> None:
+    page = (site / "notebooks" / f"{notebook.stem}.html").read_text(encoding="utf-8")
+    assert page.count("jp-OutputArea-output") > 2
+
+
 @pytest.mark.parametrize(
     ("link", "complaint"),
     [("[x](missing.md)", "missing.md"), ("[x](glossary.md#no-such-word)", "no-such-word")],
@@ -199,16 +227,20 @@ def test_a_broken_link_fails_the_build(tmp_path: Path, link: str, complaint: str
     ],
     ids=lambda path: path.stem,
 )
-def test_a_notebook_runs(notebook: Path, tmp_path: Path) -> None:
+def test_a_notebook_runs_and_prints_what_is_recorded(notebook: Path, tmp_path: Path) -> None:
     program = (
-        "import sys, jupytext; from jupyter_client import KernelManager; from nbclient import NotebookClient; "
-        "notebook = jupytext.read(sys.argv[1]); "
-        "NotebookClient(notebook, timeout=600, km=KernelManager(transport='ipc')).execute(); "
-        "print(sum(len(cell.get('outputs', [])) for cell in notebook.cells))"
+        "import json, sys; from pathlib import Path; from notebook_outputs import *; path = Path(sys.argv[1]); "
+        "ran, recorded = run(path), notebook_with_outputs(path); "
+        "print(json.dumps([[varies(cell) for cell in code_cells(ran)], outputs_of(ran), outputs_of(recorded)]))"
     )
     command = [sys.executable, "-c", program, str(notebook)]
-    paths = [str(PROJECT / "src"), str(PROJECT / "lab" / "src"), *sys.path]
+    paths = [str(PROJECT / name) for name in ("src", "lab/src", "scripts")] + sys.path
     settings = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in paths if path)}
     answer = subprocess.run(command, cwd=tmp_path, env=settings, capture_output=True, text=True, check=False)
     assert answer.returncode == 0, answer.stderr[-5000:]
-    assert int(answer.stdout.split()[-1]) > 2
+    free, ran, recorded = json.loads(answer.stdout.splitlines()[-1])
+    assert sum(map(len, ran)) > 2
+    for vary, found, expected in zip(free, ran, recorded, strict=True):
+        assert found == expected or (vary and len(found) == len(expected)), (
+            f"run: python scripts/notebook_outputs.py {notebook.stem}"
+        )

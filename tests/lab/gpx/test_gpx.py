@@ -182,7 +182,15 @@ def test_claims_are_judged_at_every_place_of_the_axis(
 
 def test_a_judgement_names_the_worst_and_the_best_place() -> None:
     judged = claim_judges.Faster("gpx", "gpx-ap", 5)(rows(gpx=[50, 30, 80], gpx_ap=[10, 10, 10]))
-    assert judged.measured == "worst 3 times at 2; best 8 times at 3"
+    assert judged.measured == "gpx-ap against gpx: worst 3 times faster at 2; best 8 times faster at 3"
+
+
+def test_a_ratio_below_one_is_called_slower_and_a_place_is_named() -> None:
+    placed = Rows({**row, "place": f"{row['x']} filters"} for row in rows(gpx=[5, 30], gpx_ap=[10, 10]))
+    judged = claim_judges.Faster("gpx", "gpx-ap", 1)(placed)
+    assert judged.measured == "gpx-ap against gpx: worst 2 times slower at 1 filters; best 3 times faster at 2 filters"
+    ahead = claim_judges.Ahead(10)(rows(automaton=[5], gpx=[3]))
+    assert ahead.measured == "2 times slower than gpx at 1"
 
 
 def test_a_claim_must_hold_in_every_case() -> None:

@@ -100,6 +100,8 @@ def _threads(rows: Rows) -> Judgement:
             "ours",
             _trees,
             "3 times",
+            "Recently added patterns are checked one by one on every document until a background thread has indexed "
+            "them, and about a thousand are pending at this rate.",
         ),
         Claim(
             f"during changes of patterns with predicates, the longest collector pause is below {LONGEST_PAUSE_MS} ms",

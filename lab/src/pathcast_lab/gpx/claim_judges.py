@@ -1,19 +1,22 @@
 """Judges of the GPX paper's claims, and explanations from the rows where a claim does not hold.
 
-A row of a figure has `x`, the place on its axis, and `case`, what else sets it apart (a match rate, filters per query).
-A claim must hold at every `x` of every case, unless it names a place.
+A row of a figure has `x`, the place on its axis, `place`, the same in words, and `case`, what else sets it apart (a
+match rate, filters per query). A claim must hold at every `x` of every case, unless it names a place.
 
 An explanation splits an engine's time into the number of steps per document, by its own counts, and the time per step.
 The number of steps is the algorithm's; the time per step is the implementation's.
 """
 
+import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol, runtime_checkable
 
 from pathcast_lab.harness import Claim, Judgement, MissingRowError, Row, Rows, Value, every, judged, number_in
 
 GPX, GPX_AP, GPX_APF, YFILTER, BPA, OURS = "gpx", "gpx-ap", "gpx-apf", "yfilter", "bpa", "automaton"
+
+_TIMES = re.compile(r"(\d[\d.e+-]*) times\b")
 
 
 @runtime_checkable
@@ -77,16 +80,21 @@ class Faster:
         return {x: us(rows, self.slow, x) / us(rows, self.fast, x) for x in at}
 
     def __call__(self, rows: Rows) -> Judgement:
-        found = {_where(case, x): times for case, those in cases(rows) for x, times in self._times(those).items()}
-        return every(found, "{:.3g} times", least=self.least)
+        found = {_where(those, x): times for _, those in cases(rows) for x, times in self._times(those).items()}
+        judgement = every(found, "{:.3g} times", least=self.least)
+        return replace(judgement, measured=self.worded(judgement.measured))
+
+    def worded(self, measured: str) -> str:
+        """Measured ratios, with the engines that they compare and which of them is faster."""
+        return f"{self.fast} against {self.slow}: {faster_or_slower(measured)}"
 
     def explain(self, rows: Rows) -> Iterator[str]:
-        for case, those in cases(rows):
+        for _, those in cases(rows):
             found = self._times(those)
             x = min(found, key=found.__getitem__)
             if found[x] < self.least:
                 slow, fast = (_profile(those, engine, x) for engine in (self.slow, self.fast))
-                yield f"{slow}, {fast} per document {_where(case, x)}."
+                yield f"{slow}, {fast} per document {_where(those, x)}."
 
 
 def _profile(rows: Rows, engine: str, x: float) -> str:
@@ -106,7 +114,7 @@ class Steady:
         return {x: us(rows, self.engine, x) / us(rows, self.engine, first) for x in others}
 
     def __call__(self, rows: Rows) -> Judgement:
-        found = {_where(case, x): times for case, those in cases(rows) for x, times in self._times(those).items()}
+        found = {_where(those, x): times for _, those in cases(rows) for x, times in self._times(those).items()}
         return every(found, "{:.3g} times", most=self.most)
 
     def explain(self, rows: Rows) -> Iterator[str]:
@@ -115,7 +123,7 @@ class Steady:
             worst = max(found, key=found.__getitem__, default=None)
             if worst is not None and found[worst] > self.most:
                 at = (those.one(engine=self.engine, x=x) for x in (places(those)[0], worst))
-                said = (f"{row['distinct']:,} and {number_in(row, 'steps'):,.0f} at {row['x']:g}" for row in at)
+                said = (f"{row['distinct']:,} and {number_in(row, 'steps'):,.0f} {_place(row)}" for row in at)
                 yield f"Distinct queries, and steps of {self.engine} per document{_of(case)}: {', '.join(said)}."
 
 
@@ -130,18 +138,18 @@ class ReadingNegligible:
         return {x: us(rows, self.engine, x, "reading_us") / us(rows, self.engine, x) for x in places(rows)}
 
     def __call__(self, rows: Rows) -> Judgement:
-        found = {_where(case, x): share for case, those in cases(rows) for x, share in self._shares(those).items()}
+        found = {_where(those, x): share for _, those in cases(rows) for x, share in self._shares(those).items()}
         return every(found, "{:.1%}", most=self.most)
 
     def explain(self, rows: Rows) -> Iterator[str]:
-        for case, those in cases(rows):
+        for _, those in cases(rows):
             found = self._shares(those)
             x = max(found, key=found.__getitem__)
             if found[x] > self.most:
                 row = those.one(engine=self.engine, x=x)
                 reading, match = _short(row, "reading_us"), _short(row, "match_us")
                 matched = f"matched by {self.engine} in {match} µs"
-                yield f"A document is read in {reading} µs and {matched} {_where(case, x)}."
+                yield f"A document is read in {reading} µs and {matched} {_where(those, x)}."
 
 
 @dataclass(frozen=True)
@@ -161,19 +169,24 @@ class Ahead:
 
     def __call__(self, rows: Rows) -> Judgement:
         found = {
-            f"against {engine} {_where(case, x)}": times
-            for case, those in cases(rows)
+            f"than {engine} {_where(those, x)}": times
+            for _, those in cases(rows)
             for x, (engine, times) in self._best(those).items()
         }
-        return every(found, "{:.3g} times", least=self.least)
+        judgement = every(found, "{:.3g} times", least=self.least)
+        return replace(judgement, measured=self.worded(judgement.measured))
+
+    def worded(self, measured: str) -> str:
+        """Measured ratios, with which engine is faster."""
+        return faster_or_slower(measured)
 
     def explain(self, rows: Rows) -> Iterator[str]:
-        for case, those in cases(rows):
+        for _, those in cases(rows):
             found = self._best(those)
             x = min(found, key=lambda place: found[place][1])
             engine, times = found[x]
             if times < self.least:
-                yield f"{_profile(those, OURS, x)}, {_profile(those, engine, x)} per document {_where(case, x)}."
+                yield f"{_profile(those, OURS, x)}, {_profile(those, engine, x)} per document {_where(those, x)}."
 
 
 @dataclass(frozen=True)
@@ -220,9 +233,24 @@ def _rounded(number: float) -> str:
     return f"{number:,.0f}" if abs(number) >= 100 else f"{number:.3g}"
 
 
-def _where(case: Value, x: float) -> str:
-    place = f"at {x:,}" if isinstance(x, int) else f"at {x:g}"
-    return f"{place} ({case})" if case else place
+def faster_or_slower(measured: str) -> str:
+    """Ratios of times in words: "0.5 times" is 2 times slower."""
+
+    def worded(found: re.Match[str]) -> str:
+        times = float(found[1])
+        return f"{found[1]} times faster" if times >= 1 else f"{1 / times:.3g} times slower"
+
+    return _TIMES.sub(worded, measured)
+
+
+def _place(row: Row) -> str:
+    return f"at {row.get('place') or row['x']}"
+
+
+def _where(rows: Rows, x: float) -> str:
+    """A place in words; `rows` are those of one case."""
+    row = next(row for row in rows if row["x"] == x)
+    return _place(row) + _of(row["case"])
 
 
 def _of(case: Value) -> str:

@@ -12,7 +12,10 @@ from .claim_judges import BPA, GPX, GPX_AP, GPX_APF, OURS, YFILTER
 from .gpx_claims import (
     ABSOLUTE,
     ALWAYS,
+    ALWAYS_DESCENDANT,
+    ALWAYS_DISTURBED,
     ALWAYS_FILTERED,
+    ALWAYS_MATCHING,
     CLUSTERING,
     DESCENDANTS,
     FEW_FILTERS,
@@ -53,7 +56,7 @@ NAMED_TIMES = (
 @dataclass(frozen=True)
 class Figure:
     """One figure: `queries` are those of the small and of the paper's scale where the axis does not set them;
-    `documents` and `rounds` those of the small scale.
+    `documents` and `rounds` those of the small scale. `place` words a place on the axis.
     """
 
     name: str
@@ -61,6 +64,7 @@ class Figure:
     schema: str
     axis: str
     label: str
+    place: str
     small: tuple[float, ...]
     paper: tuple[float, ...]
     claims: tuple[Claim, ...]
@@ -90,12 +94,14 @@ def _distinct(
         schema,
         "queries",
         "distinct queries",
+        "{:,} distinct queries",
         small,
         paper,
         claims,
         engines=ALL,
         fixed={"distinct": True},
         cases=cases,
+        always=ALWAYS_MATCHING,
         paper_points=paper_points,
     )
 
@@ -111,28 +117,33 @@ def _duplicates(letter: str, schema: str, title: str, claims: tuple[Claim, ...])
         schema,
         "queries",
         "queries",
+        "{:,} queries",
         (50_000, 100_000, 200_000),
         (500_000, 1_000_000, 2_000_000, 3_000_000, 4_000_000),
         claims,
         cases=_cases(schema),
+        always=ALWAYS_DISTURBED if schema == NITF else ALWAYS_MATCHING,
     )
 
 
 def _operators(letter: str, schema: str, title: str, axis: str) -> Figure:
     is_wildcard = axis == "wildcard"
+    operator = "*" if is_wildcard else "//"
     tenths = tuple(tenth / 10 for tenth in range(8 if is_wildcard else 10))
     small = (0.0, 0.3, 0.7) if is_wildcard else (0.0, 0.4, 0.9)
     return Figure(
         f"gpx-fig4{letter}",
-        f"GPX, Figure 4({letter}): the probability of {'*' if is_wildcard else '//'}, {title}",
+        f"GPX, Figure 4({letter}): the probability of {operator}, {title}",
         schema,
         axis,
-        f"probability of {'*' if is_wildcard else '//'} at a step",
+        f"probability of {operator} at a step",
+        f"probability {{:g}} of `{operator}`",
         small,
         tenths,
         WILDCARDS if is_wildcard else DESCENDANTS,
         (50_000, 2_000_000),
         cases=_cases(schema),
+        always=ALWAYS_MATCHING if is_wildcard else ALWAYS_DESCENDANT,
     )
 
 
@@ -144,6 +155,7 @@ def _filters(letter: str, schema: str, title: str, many: bool) -> Figure:
             schema,
             "queries",
             "queries",
+            "{:,} queries",
             (2_000, 5_000, 10_000),
             (100_000, 200_000, 300_000, 400_000, 500_000),
             FEW_FILTERS,
@@ -156,6 +168,7 @@ def _filters(letter: str, schema: str, title: str, many: bool) -> Figure:
         schema,
         "filters",
         "attribute filters per query",
+        "{} filters per query",
         (0, 1, 5, 10),
         (0, 1, 2, 5, 10),
         FILTERS,
@@ -207,6 +220,7 @@ FIGURES = (
         NITF,
         "length and levels",
         "longest query, and levels of the documents",
+        "{} steps and levels",
         (6, 8, 10, 12),
         (6, 7, 8, 9, 10, 11, 12),
         LENGTHS,
@@ -221,6 +235,7 @@ FIGURES = (
         NITF,
         "length",
         "longest query",
+        "{} steps per query",
         (6, 8, 10),
         (6, 7, 8, 9, 10),
         LENGTHS,
@@ -238,6 +253,7 @@ FIGURES = (
         NITF,
         "queries",
         "distinct queries",
+        "{:,} distinct queries",
         (10_000, 50_000),
         (10_000, 50_000, 90_000),
         CLUSTERING,
@@ -250,6 +266,7 @@ FIGURES = (
         NITF,
         "queries",
         "distinct queries",
+        "{:,} distinct queries",
         (10_000, 50_000),
         (10_000, 50_000, 90_000),
         SHARED_TUPLES,

@@ -58,8 +58,8 @@ def register(figure: Figure) -> None:
             for point in parameters.points:
                 x = point if figure.axis in PROBABILITIES else int(point)
                 for row in _measure(run, parameters, x, case, _workload(figure, parameters, x, settings)):
-                    rows.append(row)
-                    yield row
+                    rows.append({**row, "place": figure.place.format(x)})
+                    yield rows[-1]
             for text in explanations(claims, Rows(rows)):
                 run.note(text)
 

@@ -246,6 +246,8 @@ def network_fig18(run: Run, parameters: Setting) -> Iterator[Row]:
             "select-join paper, appendix J",
             falls("rel-sel", "bytes", rising=True),
             "grows",
+            "The more ranges overlap, the more subscribers a row has, but they are at no more nodes, and traffic is "
+            "counted between nodes.",
         ),
         Claim(
             "Ref-SJ-Clu+ has less traffic the more subscriptions overlap",

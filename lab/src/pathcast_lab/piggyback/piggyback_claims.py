@@ -246,8 +246,22 @@ KINDS = (
         "best",
         _COSTLY_NEGATIVE,
     ),
-    Claim("ND spares about 70 % of the subscriptions (within 15 points)", PAPER, spares("-d", "L-d", 0.7), "70 %"),
-    Claim("NS spares about 37 % of the subscriptions (within 15 points)", PAPER, spares("-s", "L-s", 0.37), "37 %"),
+    Claim(
+        "ND spares about 70 % of the subscriptions (within 15 points)",
+        PAPER,
+        spares("-d", "L-d", 0.7),
+        "70 %",
+        "Nine of ten subscriptions do not match, and nearly all of these need a sequence of labels that the document "
+        "lacks, which ND reports.",
+    ),
+    Claim(
+        "NS spares about 37 % of the subscriptions (within 15 points)",
+        PAPER,
+        spares("-s", "L-s", 0.37),
+        "37 %",
+        "Our aggregates stay close to the subscriptions that they cover: most subscriptions that do not match have an "
+        "aggregate that does not match either.",
+    ),
     Claim("annotations take at most 7 % of the document", PAPER, small(ALL_THREE, 0.07), "7 %"),
 )
 FORWARDING = (

@@ -3,11 +3,12 @@ from typing import Any
 
 import pytest
 
-from pathcast_lab.harness import Experiment, Verdict, perform
+from pathcast_lab.harness import Experiment, Verdict, default_publication, perform
 from pathcast_lab.harness.experiment_registry import experiments
 from pathcast_lab.harness.experiment_result import JudgedClaim, Published
-from pathcast_lab.harness.publishing.markdown_report import cell, render, table
-from pathcast_lab.harness.publishing.published_records import published
+from pathcast_lab.harness.publishing.chart_data import Chart, Panel, Series
+from pathcast_lab.harness.publishing.markdown_report import cell, render, shown_scales, table
+from pathcast_lab.harness.publishing.published_records import load_records, published
 from pathcast_lab.harness.publishing.result_pages import OTHERS, PAGES, page_of
 
 HELD = JudgedClaim("ours is faster", "paper, §1", Verdict.HELD, "5 times", "3 times", "we measure in a hurry")
@@ -121,6 +122,29 @@ def test_a_page_shows_some_notes_and_counts_the_others(toy: Experiment) -> None:
 def test_the_pages_do_not_depend_on_the_order_in_which_records_came(toy: Experiment) -> None:
     results = [record(toy, experiment=f"gpx-{name}", scale=scale) for name in "ba" for scale in ("small", "paper")]
     assert render(results) == render(reversed(results))
+
+
+def test_a_page_compares_two_series_in_a_sentence(toy: Experiment) -> None:
+    series = (
+        Series("read, match, write ids", "ours", ((1000, 20.0), (2000, 30.0))),
+        Series("lxml, one by one (extrapolated)", "rival", ((2000, 123_456.0),)),
+    )
+    chart = Chart("time", "Time", "lines", "subscriptions", "µs", "", (Panel("", series),))
+    page = render([record(toy, experiment="engine", chart=chart)])["engine.md"]
+    assert "**At 2,000 distinct subscriptions" in page
+    assert "in 30 µs." in page
+    assert "takes 123,000 µs, extrapolated from a sample: 4,100 times as long.**" in page
+    alone = dataclasses.replace(chart, panels=(Panel("", series[:1]),))
+    assert "extrapolated" not in render([record(toy, experiment="engine", chart=alone)])["engine.md"]
+
+
+def test_compared_series_are_those_of_the_published_charts() -> None:
+    charts = {one.experiment: one.chart for one in shown_scales(load_records(default_publication()))}
+    for page in PAGES:
+        for comparison in page.comparisons:
+            chart = charts[comparison.experiment]
+            assert chart is not None
+            assert comparison.sentence(chart)
 
 
 def test_every_experiment_has_a_page() -> None:

@@ -88,6 +88,16 @@ def test_a_figure_is_stale_when_the_code_it_exercises_has_changed(
     assert [one.changed for one in refresh([unknown], lambda module: "xyz")] == [None]
 
 
+def test_pages_give_the_reasons_that_the_code_gives_now(toy: Experiment, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = published(toy, perform(toy))
+    claims = tuple(dataclasses.replace(claim, reason="The cable was loose.") for claim in toy.claims)
+    monkeypatch.setattr(registry, "_registry", {"counting": dataclasses.replace(toy, claims=claims)})
+    [after] = refresh([before], lambda module: "abc")
+    assert {claim.reason for claim in after.claims} == {"The cable was loose."}
+    gone = dataclasses.replace(before, experiment="gone")
+    assert refresh([gone], lambda module: "abc")[0].claims == before.claims
+
+
 def test_damaged_records_are_named(tmp_path: Path) -> None:
     (tmp_path / "records").mkdir()
     (tmp_path / "records" / "gpx.json").write_text("[{}]")

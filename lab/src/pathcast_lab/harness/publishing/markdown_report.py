@@ -111,6 +111,11 @@ def _state(records: Sequence[Published]) -> str:
 
 def _page(page: Page, figures: Sequence[_Figure]) -> str:
     parts = [f"# {page.title}\n", f"{page.text} [All results](index.md).\n"]
+    shown = {figure.shown.experiment: figure.shown.chart for figure in figures}
+    for comparison in page.comparisons:
+        chart = shown.get(comparison.experiment)
+        if chart is not None and (sentence := comparison.sentence(chart)):
+            parts.append(f"**{sentence}**\n")
     methods: dict[str, str] = {}
     former = ""
     for figure in figures:
@@ -133,7 +138,7 @@ def _section(figure: _Figure) -> list[str]:
     parts = [_provenance(record) + (f"\n{_notes(record.notes)}" if record.notes else "") + "\n"]
     if record.claims:
         parts.append(
-            table(["claim", "paper", "ours", "held?", "why not"], [_claim(figure, one) for one in record.claims])
+            table(["claim", "expected", "ours", "held?", "why not"], [_claim(figure, one) for one in record.claims])
         )
     if record.chart is not None:
         parts.append(f"![{record.chart.title}](plots/{record.experiment}.svg)\n")
@@ -149,10 +154,10 @@ def _notes(notes: Sequence[str]) -> str:
 
 def _claim(figure: _Figure, claim: JudgedClaim) -> list[Value]:
     source = "our target" if claim.source in OWN_SOURCES else claim.source
-    paper = f"{claim.expected} ({source})" if claim.expected else source
+    expected = f"{claim.expected} ({source})" if claim.expected else source
     verdict = "; ".join([f"**{claim.verdict}**", *figure.differing(claim)])
     reason = (claim.reason or NO_REASON) if claim.verdict is Verdict.NOT_HELD else ""
-    return [claim.statement, paper, claim.measured, verdict, reason]
+    return [claim.statement, expected, claim.measured, verdict, reason]
 
 
 def _provenance(record: Published) -> str:

@@ -9,7 +9,8 @@ judges. `write_pages` generates pages and plots from the records alone. Of two s
 keeps its chart.
 
 Invariant: pages are a function of the records. Whether a figure is stale is therefore a field of its record, which
-`refresh` sets by comparing hashes of sources.
+`refresh` sets by comparing hashes of sources. `refresh` also takes the sources and reasons of claims from the code,
+because these explain a figure and are not part of it.
 """
 
 import dataclasses
@@ -54,15 +55,21 @@ def judged_claims(experiment: Experiment, result: Result) -> Iterable[JudgedClai
 
 
 def refresh(records: Iterable[Published], hash_of: Callable[[str], str | None] = source_hash) -> list[Published]:
-    """The records, each with whether the sources that it exercises have changed."""
-    modules = {one.name: one.measure.__module__ for one in experiments()}
+    """The records with the reasons that the code gives, each with whether the sources that it exercises changed."""
+    known = experiments()
+    modules = {one.name: one.measure.__module__ for one in known}
+    texts = {(one.name, claim.statement): (claim.source, claim.reason) for one in known for claim in one.claims}
     found: list[Published] = []
     for record in records:
         changed = None
         if record.sources is not None:
             module = modules.get(record.experiment)
             changed = module is None or hash_of(module) != record.sources
-        found.append(dataclasses.replace(record, changed=changed))
+        claims = []
+        for claim in record.claims:
+            source, reason = texts.get((record.experiment, claim.statement), (claim.source, claim.reason))
+            claims.append(dataclasses.replace(claim, source=source, reason=reason))
+        found.append(dataclasses.replace(record, changed=changed, claims=tuple(claims)))
     return found
 
 
