@@ -120,7 +120,7 @@ def test_an_error_that_nobody_foresaw_is_a_document_error_with_its_cause(
     monkeypatch.setattr(expat_reader._DocumentReader, "boundary", fails)
     batch = read_batch([b"<a/>", b"<!DOCTYPE a []><a>x</a>", b"<b/>"], errors="return")
     error = batch.errors[1]
-    assert error == DocumentError("the document cannot be read: OSError: out of order")
+    assert error == DocumentError("the document cannot be read (OSError: out of order); please report this as a bug")
     assert isinstance(error.__cause__, OSError)
     assert [batch[0].name(0), batch[2].name(0)] == ["a", "b"]
     (logged,) = [record for record in caplog.records if record.name == "pathcast.documents"]
