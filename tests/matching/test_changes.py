@@ -47,6 +47,7 @@ class View:
         offsets = np.concatenate([[0], np.cumsum([len(entries) for entries in documents])]).astype(np.int64)
         together = np.array([entry for entries in documents for entry in entries], dtype=np.int32)
         id_offsets, ids = expansion.ids_of_all(offsets, together)
+        ordered = expansion.ordered(id_offsets, ids.copy())
         subscribers = SubscriberRows(expansion)
         rank_offsets, ranks = subscribers.of_all(offsets, together)
         for index, entries in enumerate(documents):
@@ -55,6 +56,7 @@ class View:
             assert expansion.ids_of(alone).tolist() == wanted
             assert expansion.count(alone) == len(wanted)
             assert sorted(ids[slice(*id_offsets[index : index + 2])].tolist()) == wanted
+            assert ordered[slice(*id_offsets[index : index + 2])].tolist() == wanted
             assert expansion.subscribers_of(alone) == people
             named = [subscribers.names[rank] for rank in ranks[slice(*rank_offsets[index : index + 2])]]
             assert named == people

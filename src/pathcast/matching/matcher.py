@@ -47,8 +47,8 @@ Group = list[Readable] | Document
 class MatchedData(NamedTuple):
     """The matches of documents given as data: those of document `i` are `values[offsets[i] : offsets[i + 1]]`.
 
-    `values` are ids, in no particular order, or with `by="subscriber"` places in `names`, ascending. `errors` has the
-    unreadable documents.
+    `values` are ids, in no particular order unless it was asked for, or with `by="subscriber"` places in `names`,
+    ascending. `errors` has the unreadable documents.
     """
 
     offsets: Int64s
@@ -209,20 +209,24 @@ class Matcher:
         *,
         text: bool = False,
         failed: Mapping[int, PathcastError] | None = None,
+        ordered: bool = False,
     ) -> MatchedData:
         """Match documents that are stored consecutively in an array, with `PADDING` zero bytes after the last.
 
         Use this for columns of documents: it creates no Python object per document or match. `text`: they are text in
-        UTF-8, whatever encoding they declare. `failed`: those that are known to be unreadable, and why.
+        UTF-8, whatever encoding they declare. `failed`: those that are known to be unreadable, and why. `ordered`: the
+        ids of each document ascend; subscribers always do.
         """
         encodings = dict.fromkeys(range(len(data_offsets) - 1), "utf-8") if text else None
         batch = self._reader.scanner.read_data(data, data_offsets, encodings=encodings, failed=failed, borrowed=True)
-        return self.match_arrays(batch, by)
+        return self.match_arrays(batch, by, ordered=ordered)
 
-    def match_arrays(self, batch: DocumentBatch, by: Literal["id", "subscriber"] = "id") -> MatchedData:
+    def match_arrays(
+        self, batch: DocumentBatch, by: Literal["id", "subscriber"] = "id", *, ordered: bool = False
+    ) -> MatchedData:
         """As `match_data`, for documents that were already read."""
         if by == "id":
-            return MatchedData(*self._match_ids(batch), [], batch.errors)
+            return MatchedData(*self._match_ids(batch, ordered=ordered), [], batch.errors)
         offsets, entries, expansion = self._match(batch)
         rows = self._subscriber_rows
         if rows is None or rows[0] is not expansion:
@@ -330,9 +334,11 @@ class Matcher:
         engine, expansion = self._follow()
         return *self._matched(engine, batch), expansion
 
-    def _match_ids(self, batch: DocumentBatch) -> tuple[Int64s, Int32s]:
+    def _match_ids(self, batch: DocumentBatch, *, ordered: bool = False) -> tuple[Int64s, Int32s]:
         engine, expansion = self._follow()
         offsets, ids = expansion.ids_of_all(*self._matched(engine, batch))
+        if ordered:
+            ids = expansion.ordered(offsets, ids)
         if isinstance(engine, Grouping):
             expansion.rows.count_written(len(ids), engine.entry_order())
         return offsets, ids

@@ -77,15 +77,24 @@ class Expansion:
     def ids_of(self, entries: Int32s) -> Int32s:
         """Their ids, ascending, read-only."""
         ids = self._values_of(entries, ID)
-        largest = self.rows.largest
-        if len(ids) < self.rows.tuning.marked_ids or largest >> 6 > _SPARSE + len(self.rows.ids) + self.added:
+        if len(ids) < self.rows.tuning.marked_ids:
             ids.sort()
         else:
-            out = np.empty(len(ids) + 8, dtype=np.int32)
-            order_ids(ids, *_MARKS.up_to(largest), out)
-            ids = out[: len(ids)]
+            ids = self.ordered(np.array([0, len(ids)], dtype=np.int64), ids)
         ids.flags.writeable = False
         return ids
+
+    def ordered(self, offsets: Int64s, ids: Int32s) -> Int32s:
+        """The ids of documents, ascending in each."""
+        largest = self.rows.largest
+        few = len(ids) < self.rows.tuning.marked_ids * (len(offsets) - 1)
+        if few or largest >> 6 > _SPARSE + len(self.rows.ids) + self.added:
+            for begin, end in zip(offsets.tolist(), offsets[1:].tolist(), strict=False):
+                ids[begin:end].sort()
+            return ids
+        out = np.empty(len(ids) + 8, dtype=np.int32)
+        order_ids(offsets, ids, *_MARKS.up_to(largest), out)
+        return out[: len(ids)]
 
     def ids_of_all(self, offsets: Int64s, entries: Int32s) -> tuple[Int64s, Int32s]:
         """The ids of many documents, in no particular order: document `i` has `ids[offsets[i] : offsets[i + 1]]`."""

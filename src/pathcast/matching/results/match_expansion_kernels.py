@@ -106,9 +106,10 @@ def pick(places, values, out):
         out[index] = values[np.uint32(places[index])]
 
 
-@kernel("void(ro_i4[::1], u8[::1], u8[::1], i4[::1])", late=True)
-def order_ids(ids, marks, summary, out):
-    """The ids, which are distinct, ascending; marks are all zero, `out` has room for all and 8 more."""
-    for index in range(len(ids)):
-        mark_with_summary(marks, summary, ids[index])
-    read_few_marks(marks, summary, out, 0)
+@kernel("void(ro_i8[::1], ro_i4[::1], u8[::1], u8[::1], i4[::1])", late=True)
+def order_ids(offsets, ids, marks, summary, out):
+    """Each document's ids, which are distinct, ascending; marks are all zero, `out` has room for all and 8 more."""
+    for document in range(len(offsets) - 1):
+        for index in range(offsets[document], offsets[document + 1]):
+            mark_with_summary(marks, summary, ids[index])
+        read_few_marks(marks, summary, out, offsets[document])

@@ -233,12 +233,12 @@ def match_part(part: Part, matcher: Matcher, by: By) -> MatchedData:
     """The matches of a part. A document that breaks the matcher gets an error; the others are still matched."""
     try:
         if part.documents is not None:
-            return matcher.match_arrays(part.documents, by)
+            return matcher.match_arrays(part.documents, by, ordered=True)
         if part.structures is not None:
             names = matcher.subscriptions.table.names
             batch = unpack(*part.structures, part.data, part.offsets, names, part.failed)
-            return matcher.match_arrays(batch, by)
-        return matcher.match_data(part.data, part.offsets, by, text=part.text, failed=part.failed)
+            return matcher.match_arrays(batch, by, ordered=True)
+        return matcher.match_data(part.data, part.offsets, by, text=part.text, failed=part.failed, ordered=True)
     except PathcastError:
         raise
     except Exception as error:  # noqa: BLE001 - becomes a dead letter with a reason
