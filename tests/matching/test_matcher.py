@@ -100,7 +100,7 @@ def test_documents_as_data_match_alike(matcher: pathcast.Matcher) -> None:
     documents = [XML, b"<x", b"<video/>", b"<nobody/>", b"<p/>"] * 100
     answers = list(matcher.match_many(documents, errors="return"))
     ids, names = (
-        matcher.match_data(*as_data(documents), by="id"),
+        matcher.match_data(*as_data(documents), by="id", ordered=True),
         matcher.match_data(*as_data(documents), by="subscriber"),
     )
     assert set(ids.errors) == set(names.errors) == set(range(1, 500, 5))

@@ -125,10 +125,10 @@ def test_a_document_that_breaks_the_matcher_is_an_error_alone_in_the_same_worker
     expected = in_one_worker(PEOPLE, mediator, folder)
     whole = Matcher.match_arrays
 
-    def breaks_on_several(self, batch, by):
+    def breaks_on_several(self, batch, by, **options):
         if len(batch) > 1:
             raise RuntimeError("broken")
-        return whole(self, batch, by)
+        return whole(self, batch, by, **options)
 
     monkeypatch.setattr(Matcher, "match_arrays", breaks_on_several)
     assert in_one_worker(PEOPLE, mediator, folder) == expected
