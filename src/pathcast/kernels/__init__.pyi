@@ -14,8 +14,10 @@ from .bit_instructions import bit_count as bit_count
 from .bit_instructions import lowest_bit as lowest_bit
 from .byte_vectors import Bytes as Bytes
 from .byte_vectors import leading as leading
+from .byte_vectors import matching as matching
 from .kernel_cache import cache_folder as cache_folder
 from .kernel_compiler import apart as apart
+from .kernel_compiler import byte as byte
 from .kernel_compiler import kernel as kernel
 from .kernel_compiler import part as part
 from .kernel_compiler import rare as rare

@@ -67,6 +67,7 @@ from .scan_table_kernels import (
     ScanScratch,
 )
 from .scanner_kernels import bounds, scan
+from .structure_kernels import ROOM
 
 # A table has room for this many names of documents, and this many bytes of them. For a batch with more it grows, up to
 # the second number; beyond that, expat reads the documents.
@@ -335,6 +336,7 @@ class _Buffers(threading.local):
             waiting=np.empty((W_ROWS, 0), dtype=np.int64),
             bindings=np.empty((B_ROWS, MAX_BINDINGS), dtype=np.int64),
             spelling=np.zeros(_SPELLING, dtype=np.uint8),
+            places=np.zeros(ROOM, dtype=np.uint32),
         )
         self.most = np.zeros(2, dtype=np.int64)
         self.limits = np.zeros(L_COUNT, dtype=np.int64)

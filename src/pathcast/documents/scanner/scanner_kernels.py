@@ -20,6 +20,7 @@ from pathcast.kernels import Int8s, Int64s, UInt8s, Writable, kernel, rare
 from ..expanded_names_kernels import NameIndex
 from .character_kernels import BANG, CLASS, HYPHEN, LT, QUESTION, SLASH, SPACE, begins, skip_space
 from .markup_kernels import BOM, CDATA, DOCTYPE, XML_DECLARATION, comment, doctype, instruction, xml_declaration
+from .plain_markup_kernels import plain_markup
 from .scan_table_kernels import (
     A_NAME,
     ASK,
@@ -36,8 +37,11 @@ from .scan_table_kernels import (
     N_BINDINGS,
     N_ELEMENTS,
     N_FULL,
+    N_INDEX_BEGIN,
     N_MOST,
     N_NAMES,
+    N_PLACE,
+    N_PLACES,
     N_PREFIXES,
     N_STAMP,
     N_TEXTS,
@@ -49,6 +53,7 @@ from .scan_table_kernels import (
     ScanRows,
     ScanScratch,
 )
+from .structure_kernels import WINDOW
 from .tag_kernels import end_tag, start_tag
 from .text_kernels import cdata, plain_text, text
 
@@ -87,8 +92,11 @@ def document(data, begin, end, names, rows, scratch, limits):
     depth, bound = np.int64(0), np.int64(0)
     rooted, typed = False, False
     counts[N_PREFIXES] = counts[N_BINDINGS] = 0
+    counts[N_INDEX_BEGIN], counts[N_PLACES], counts[N_PLACE] = begin - WINDOW, 0, 0
     kind, start, stop = np.int64(0), np.int64(0), np.int64(0)
     while True:
+        if depth and not kind:
+            p, depth, bound = plain_markup(data, p, begin, end, depth, bound, names, rows, scratch, limits)
         if depth:
             q = plain_text(data, p)
             if data[q] == LT and (q == p or kind == 0):

@@ -1,0 +1,238 @@
+# mypy: allow-untyped-defs, allow-untyped-calls
+"""Plain markup: tags without prefixes and text without references, read from structural place to structural place.
+
+The second stage of the scanner's fast path (see `structure_kernels.py`). It reads as many tags and texts as are plain
+and stops before the first text or tag that is not: one with a prefix, a namespace declaration, a reference, a line end
+in a value, a comment, or a mistake. The scanner's other parts read that one byte by byte.
+
+Invariant: what is read is counted only at the end of its tag, so a tag that turns out not to be plain leaves nothing
+behind but names in the table.
+Cost: 6 ns per attribute and 12 ns per element; the places are known, so the processor works on several at a time.
+"""
+
+import numpy as np
+
+from pathcast.kernels import byte, part, rare
+
+from ..expanded_names_kernels import find
+from .character_kernels import (
+    APOSTROPHE,
+    CLASS,
+    EQUALS,
+    GT,
+    LT,
+    NAME_START,
+    QUOTE,
+    SLASH,
+    SPACE,
+    VALUE,
+    hash_name,
+    same_bytes,
+)
+from .scan_table_kernels import (
+    A_LENGTH,
+    A_NAME,
+    E_ATTRIBUTES,
+    E_DEPTH,
+    E_END,
+    E_NAME,
+    E_PARENT,
+    E_POSITION,
+    E_TEXT_BEGIN,
+    E_TEXT_END,
+    L_ATTRIBUTES,
+    L_DEPTH,
+    L_NAME,
+    N_ATTRIBUTES,
+    N_ELEMENTS,
+    N_INDEX_BEGIN,
+    N_PLACE,
+    N_PLACES,
+    N_STAMP,
+    N_TEXTS,
+    S_BINDINGS,
+    S_ELEMENT,
+    S_NAME,
+    S_NAME_END,
+    T_LENGTH,
+    T_PARENT,
+)
+from .structure_kernels import WINDOW, index_structure
+from .tag_kernels import missing_name, spelt_name
+
+# What a tag did to the open elements.
+NOT_PLAIN, OPENED, CLOSED, COMPLETE = range(4)
+_XMLNS = np.uint64(int.from_bytes(b"xmlns", "little"))
+
+
+@part
+def plain_name(data, begin, end, names, counts):
+    """The number of a name without a prefix, which is added if it is new; -1 for `xmlns`, or if there is no room."""
+    first, second, hashed = hash_name(data, begin, end)
+    number = find(names, first, second, hashed, data, begin, end)
+    if number < 0:
+        number = missing_name(number, first, second, data, begin, end, names, counts)
+    return np.int64(-1) if first == _XMLNS else number
+
+
+@rare
+def after_space(data, places, k):
+    """The last entry of the run of white space at entry `k`."""
+    while CLASS[byte(data, places[k + 1])] & SPACE and places[k + 1] == places[k] + 1:
+        k += 1
+    return k
+
+
+@rare
+def closing_quote(data, places, k, quote):
+    """The first entry from `k` on that does not stand for itself in a value with this quote."""
+    while True:
+        c = byte(data, places[k])
+        if c == quote or not (CLASS[c] & VALUE or c == QUOTE or c == APOSTROPHE):
+            return k
+        k += 1
+
+
+@part
+def plain_attributes(data, k, names, rows, scratch, limits):
+    """The attributes after the name that ends at entry `k`: the entry of the tag's `>` or `/`, and how many there are.
+
+    The number is -1 if the tag is not plain; the entry is near the first place that is not.
+    """
+    counts, stamps, places = scratch.counts, scratch.stamps, scratch.places
+    longest, first = limits[L_NAME], counts[N_ATTRIBUTES]
+    counts[N_STAMP] += 1
+    stamp, attribute = counts[N_STAMP], first
+    most = first + limits[L_ATTRIBUTES]
+    while True:
+        begin = np.int64(places[k])
+        if not CLASS[byte(data, begin)] & SPACE:
+            return k, attribute - first
+        if places[k + 1] == begin + 1:
+            k = after_space(data, places, k)
+            begin = np.int64(places[k])
+            if places[k + 1] == begin + 1:
+                return k + 1, attribute - first
+        begin += 1
+        end, value = np.int64(places[k + 1]), np.int64(places[k + 2])
+        quote = byte(data, value)
+        if byte(data, places[k + 3]) != quote:
+            k = closing_quote(data, places, k + 3, quote) - 3
+        stop, after = np.int64(places[k + 3]), np.int64(places[k + 4])
+        is_plain = (
+            (CLASS[byte(data, begin)] & NAME_START != 0)
+            & (byte(data, end) == EQUALS)
+            & (value == end + 1)
+            & ((quote == QUOTE) | (quote == APOSTROPHE))
+            & (byte(data, stop) == quote)
+            & (after == stop + 1)
+            & (end - begin <= longest)
+            & (attribute < most)
+        )
+        if not is_plain:
+            return k, np.int64(-1)
+        number = plain_name(data, begin, end, names, counts)
+        if number < 0 or stamps[number] == stamp:
+            return k, np.int64(-1)
+        stamps[number] = stamp
+        rows.attributes[A_NAME, attribute] = number
+        rows.attributes[A_LENGTH, attribute] = stop - value - 1
+        rows.attribute_starts[attribute] = value + 1
+        attribute += 1
+        k += 4
+
+
+@part
+def plain_start_tag(data, k, document, depth, bound, texts, names, rows, scratch, limits):
+    """The start tag at entry `k`: the entry of its `>`, or near the place that is not plain, and what it did."""
+    counts, stack, places, elements = scratch.counts, scratch.stack, scratch.places, rows.elements
+    begin, end = np.int64(places[k]) + 1, np.int64(places[k + 1])
+    if not CLASS[byte(data, begin)] & NAME_START or end - begin > limits[L_NAME] or depth >= limits[L_DEPTH]:
+        return k, NOT_PLAIN
+    k, attributes = plain_attributes(data, k + 1, names, rows, scratch, limits)
+    if attributes < 0:
+        return k, NOT_PLAIN
+    change = OPENED
+    if byte(data, places[k]) != GT:
+        if byte(data, places[k]) != SLASH or byte(data, places[k + 1]) != GT or places[k + 1] != places[k] + 1:
+            return k, NOT_PLAIN
+        change = COMPLETE
+        k += 1
+    if bound:
+        number = spelt_name(data, begin, np.int64(-1), end, scratch.bindings, bound, scratch.spelling, names, counts)
+    else:
+        number = plain_name(data, begin, end, names, counts)
+    if number < 0:
+        return k, NOT_PLAIN
+    element = counts[N_ELEMENTS]
+    elements[E_NAME, element] = number
+    elements[E_PARENT, element] = stack[S_ELEMENT, depth - 1]
+    elements[E_DEPTH, element] = depth + 1
+    elements[E_END, element] = element + 1
+    elements[E_POSITION, element] = begin - 1 - document
+    elements[E_ATTRIBUTES, element] = counts[N_ATTRIBUTES]
+    elements[E_TEXT_BEGIN, element] = texts
+    elements[E_TEXT_END, element] = texts
+    stack[S_ELEMENT, depth] = element
+    stack[S_NAME, depth] = begin
+    stack[S_NAME_END, depth] = end
+    stack[S_BINDINGS, depth] = bound
+    counts[N_ELEMENTS] = element + 1
+    counts[N_ATTRIBUTES] += attributes
+    return k, change
+
+
+@part
+def plain_end_tag(data, k, depth, stack, places):
+    """The end tag at entry `k`, which must close the innermost open element: the entry of its `>`, and what it did."""
+    at, begin = np.int64(places[k]) + 2, stack[S_NAME, depth - 1]
+    end = at + (stack[S_NAME_END, depth - 1] - begin)
+    if places[k + 2] == end and byte(data, end) == GT and same_bytes(data, begin, data, at, end):
+        return k + 2, CLOSED
+    return k, NOT_PLAIN
+
+
+@part
+def plain_markup(data, p, document, end, depth, bound, names, rows, scratch, limits):
+    """Plain texts and tags from `p` on, inside the root: where the next is not plain; the depth and the bindings there.
+
+    At depth 0 the root has been closed. `document` and `end` are the document's own edges.
+    """
+    counts, stack, places, elements = scratch.counts, scratch.stack, scratch.places, rows.elements
+    k, count = counts[N_PLACE], counts[N_PLACES]
+    while k < count and places[k] < p:
+        k += 1
+    while depth:
+        at = np.int64(places[k]) if k < count else len(data) - 1
+        parent, texts = stack[S_ELEMENT, depth - 1], counts[N_TEXTS]
+        rows.texts[T_PARENT, texts] = parent
+        rows.texts[T_LENGTH, texts] = at - p
+        rows.text_starts[texts] = p
+        texts += at > p
+        near, change = k, NOT_PLAIN
+        if byte(data, at) == LT:
+            if byte(data, at + 1) == SLASH:
+                near, change = plain_end_tag(data, k, depth, stack, places)
+            else:
+                near, change = plain_start_tag(
+                    data, k, document, depth, bound, texts, names, rows, scratch, limits
+                )
+        if change == NOT_PLAIN:
+            # Only entries that exist say so; beyond them, a new index is needed if this one did not begin just here.
+            begun = counts[N_INDEX_BEGIN]
+            if near + 4 < count or begun + WINDOW >= end or p - begun < WINDOW // 2:
+                break
+            count, k = index_structure(data, p, end, places), np.int64(0)
+            counts[N_INDEX_BEGIN], counts[N_PLACES] = p, count
+            continue
+        counts[N_TEXTS] = texts
+        k, p = near + 1, np.int64(places[near]) + 1
+        if change == CLOSED:
+            elements[E_END, parent] = counts[N_ELEMENTS]
+            elements[E_TEXT_END, parent] = texts
+            depth -= 1
+            bound = stack[S_BINDINGS, depth]
+        elif change == OPENED:
+            depth += 1
+    counts[N_PLACE] = k
+    return p, depth, bound

