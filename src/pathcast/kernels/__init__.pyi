@@ -17,9 +17,10 @@ from .byte_vectors import leading as leading
 from .byte_vectors import matching as matching
 from .kernel_cache import cache_folder as cache_folder
 from .kernel_compiler import apart as apart
-from .kernel_compiler import byte as byte
 from .kernel_compiler import kernel as kernel
 from .kernel_compiler import part as part
 from .kernel_compiler import rare as rare
 from .kernel_compiler import word as word
 from .memory_prefetch import prefetch as prefetch
+from .unchecked_items import item as item
+from .unchecked_items import set_item as set_item

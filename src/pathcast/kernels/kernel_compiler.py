@@ -202,20 +202,8 @@ def _word(typing: Any, data: Any, place: Any) -> Any:
     return types.uint64(data, types.int64), generate
 
 
-@intrinsic
-def _byte(typing: Any, data: Any, place: Any) -> Any:
-    """`byte(data, p)`: the byte at `p`, which must exist; unlike `data[p]`, without a check for a negative place."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        array = context.make_array(signature.args[0])(context, builder, arguments[0])
-        return builder.load(builder.gep(array.data, [arguments[1]]))
-
-    return types.uint8(data, types.int64), generate
-
-
-# Inside kernels, both take two arguments: data and place.
+# Inside kernels, it takes two arguments: data and place.
 word: Any = _word
-byte: Any = _byte
 
 
 # Whether all kernels are compiled on their first call rather than on import: see `ahead_of_time.py`.

@@ -12,7 +12,7 @@ Cost: 6 ns per attribute and 12 ns per element; the places are known, so the pro
 
 import numpy as np
 
-from pathcast.kernels import byte, part, rare
+from pathcast.kernels import item, part, rare, set_item
 
 from ..expanded_names_kernels import find
 from .character_kernels import (
@@ -78,7 +78,7 @@ def plain_name(data, begin, end, names, counts):
 @rare
 def after_space(data, places, k):
     """The last entry of the run of white space at entry `k`."""
-    while CLASS[byte(data, places[k + 1])] & SPACE and places[k + 1] == places[k] + 1:
+    while CLASS[item(data, item(places, k + 1))] & SPACE and item(places, k + 1) == item(places, k) + 1:
         k += 1
     return k
 
@@ -87,7 +87,7 @@ def after_space(data, places, k):
 def closing_quote(data, places, k, quote):
     """The first entry from `k` on that does not stand for itself in a value with this quote."""
     while True:
-        c = byte(data, places[k])
+        c = item(data, item(places, k))
         if c == quote or not (CLASS[c] & VALUE or c == QUOTE or c == APOSTROPHE):
             return k
         k += 1
@@ -105,26 +105,26 @@ def plain_attributes(data, k, names, rows, scratch, limits):
     stamp, attribute = counts[N_STAMP], first
     most = first + limits[L_ATTRIBUTES]
     while True:
-        begin = np.int64(places[k])
-        if not CLASS[byte(data, begin)] & SPACE:
+        begin = np.int64(item(places, k))
+        if not CLASS[item(data, begin)] & SPACE:
             return k, attribute - first
-        if places[k + 1] == begin + 1:
+        if item(places, k + 1) == begin + 1:
             k = after_space(data, places, k)
-            begin = np.int64(places[k])
-            if places[k + 1] == begin + 1:
+            begin = np.int64(item(places, k))
+            if item(places, k + 1) == begin + 1:
                 return k + 1, attribute - first
         begin += 1
-        end, value = np.int64(places[k + 1]), np.int64(places[k + 2])
-        quote = byte(data, value)
-        if byte(data, places[k + 3]) != quote:
+        end, value = np.int64(item(places, k + 1)), np.int64(item(places, k + 2))
+        quote = item(data, value)
+        if item(data, item(places, k + 3)) != quote:
             k = closing_quote(data, places, k + 3, quote) - 3
-        stop, after = np.int64(places[k + 3]), np.int64(places[k + 4])
+        stop, after = np.int64(item(places, k + 3)), np.int64(item(places, k + 4))
         is_plain = (
-            (CLASS[byte(data, begin)] & NAME_START != 0)
-            & (byte(data, end) == EQUALS)
+            (CLASS[item(data, begin)] & NAME_START != 0)
+            & (item(data, end) == EQUALS)
             & (value == end + 1)
             & ((quote == QUOTE) | (quote == APOSTROPHE))
-            & (byte(data, stop) == quote)
+            & (item(data, stop) == quote)
             & (after == stop + 1)
             & (end - begin <= longest)
             & (attribute < most)
@@ -132,12 +132,12 @@ def plain_attributes(data, k, names, rows, scratch, limits):
         if not is_plain:
             return k, np.int64(-1)
         number = plain_name(data, begin, end, names, counts)
-        if number < 0 or stamps[number] == stamp:
+        if number < 0 or item(stamps, number) == stamp:
             return k, np.int64(-1)
-        stamps[number] = stamp
-        rows.attributes[A_NAME, attribute] = number
-        rows.attributes[A_LENGTH, attribute] = stop - value - 1
-        rows.attribute_starts[attribute] = value + 1
+        set_item(stamps, number, stamp)
+        set_item(rows.attributes[A_NAME], attribute, number)
+        set_item(rows.attributes[A_LENGTH], attribute, stop - value - 1)
+        set_item(rows.attribute_starts, attribute, value + 1)
         attribute += 1
         k += 4
 
@@ -146,15 +146,19 @@ def plain_attributes(data, k, names, rows, scratch, limits):
 def plain_start_tag(data, k, document, depth, bound, texts, names, rows, scratch, limits):
     """The start tag at entry `k`: the entry of its `>`, or near the place that is not plain, and what it did."""
     counts, stack, places, elements = scratch.counts, scratch.stack, scratch.places, rows.elements
-    begin, end = np.int64(places[k]) + 1, np.int64(places[k + 1])
-    if not CLASS[byte(data, begin)] & NAME_START or end - begin > limits[L_NAME] or depth >= limits[L_DEPTH]:
+    begin, end = np.int64(item(places, k)) + 1, np.int64(item(places, k + 1))
+    if not CLASS[item(data, begin)] & NAME_START or end - begin > limits[L_NAME] or depth >= limits[L_DEPTH]:
         return k, NOT_PLAIN
     k, attributes = plain_attributes(data, k + 1, names, rows, scratch, limits)
     if attributes < 0:
         return k, NOT_PLAIN
     change = OPENED
-    if byte(data, places[k]) != GT:
-        if byte(data, places[k]) != SLASH or byte(data, places[k + 1]) != GT or places[k + 1] != places[k] + 1:
+    if item(data, item(places, k)) != GT:
+        if (
+            item(data, item(places, k)) != SLASH
+            or item(data, item(places, k + 1)) != GT
+            or item(places, k + 1) != item(places, k) + 1
+        ):
             return k, NOT_PLAIN
         change = COMPLETE
         k += 1
@@ -185,9 +189,9 @@ def plain_start_tag(data, k, document, depth, bound, texts, names, rows, scratch
 @part
 def plain_end_tag(data, k, depth, stack, places):
     """The end tag at entry `k`, which must close the innermost open element: the entry of its `>`, and what it did."""
-    at, begin = np.int64(places[k]) + 2, stack[S_NAME, depth - 1]
+    at, begin = np.int64(item(places, k)) + 2, stack[S_NAME, depth - 1]
     end = at + (stack[S_NAME_END, depth - 1] - begin)
-    if places[k + 2] == end and byte(data, end) == GT and same_bytes(data, begin, data, at, end):
+    if item(places, k + 2) == end and item(data, end) == GT and same_bytes(data, begin, data, at, end):
         return k + 2, CLOSED
     return k, NOT_PLAIN
 
@@ -200,23 +204,21 @@ def plain_markup(data, p, document, end, depth, bound, names, rows, scratch, lim
     """
     counts, stack, places, elements = scratch.counts, scratch.stack, scratch.places, rows.elements
     k, count = counts[N_PLACE], counts[N_PLACES]
-    while k < count and places[k] < p:
+    while k < count and item(places, k) < p:
         k += 1
     while depth:
-        at = np.int64(places[k]) if k < count else len(data) - 1
+        at = np.int64(item(places, k)) if k < count else len(data) - 1
         parent, texts = stack[S_ELEMENT, depth - 1], counts[N_TEXTS]
         rows.texts[T_PARENT, texts] = parent
         rows.texts[T_LENGTH, texts] = at - p
         rows.text_starts[texts] = p
         texts += at > p
         near, change = k, NOT_PLAIN
-        if byte(data, at) == LT:
-            if byte(data, at + 1) == SLASH:
+        if item(data, at) == LT:
+            if item(data, at + 1) == SLASH:
                 near, change = plain_end_tag(data, k, depth, stack, places)
             else:
-                near, change = plain_start_tag(
-                    data, k, document, depth, bound, texts, names, rows, scratch, limits
-                )
+                near, change = plain_start_tag(data, k, document, depth, bound, texts, names, rows, scratch, limits)
         if change == NOT_PLAIN:
             # Only entries that exist say so; beyond them, a new index is needed if this one did not begin just here.
             begun = counts[N_INDEX_BEGIN]
@@ -226,7 +228,7 @@ def plain_markup(data, p, document, end, depth, bound, names, rows, scratch, lim
             counts[N_INDEX_BEGIN], counts[N_PLACES] = p, count
             continue
         counts[N_TEXTS] = texts
-        k, p = near + 1, np.int64(places[near]) + 1
+        k, p = near + 1, np.int64(item(places, near)) + 1
         if change == CLOSED:
             elements[E_END, parent] = counts[N_ELEMENTS]
             elements[E_TEXT_END, parent] = texts

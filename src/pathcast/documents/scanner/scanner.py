@@ -118,8 +118,8 @@ class NameTable:
 
     def grow(self) -> bool:
         """Make room for more names, keeping all numbers; False when there are already too many."""
-        _, keys, stored, offsets = self.index
-        names, size = len(keys) - self.known, len(stored) - len(self._encoded)
+        _, _, stored, offsets = self.index
+        names, size = len(offsets) - 1 - self.known, len(stored) - len(self._encoded)
         if self.count + 1 >= len(offsets):
             names *= 4
         else:
@@ -132,8 +132,8 @@ class NameTable:
 
     def has_grown(self) -> bool:
         """Whether there is more room than a batch of ordinary documents needs."""
-        _, keys, stored, _ = self.index
-        return len(keys) > self.known + OWN_NAMES or len(stored) > len(self._encoded) + OWN_BYTES
+        _, _, stored, offsets = self.index
+        return len(offsets) - 1 > self.known + OWN_NAMES or len(stored) > len(self._encoded) + OWN_BYTES
 
     def _make_room(self, names: int, size: int, encoded: UInt8s, edges: Int64s) -> None:
         """New arrays with these names, and room for this many names and bytes after the known ones."""
@@ -142,7 +142,7 @@ class NameTable:
         stored[: len(encoded)] = encoded
         offsets = np.zeros(room + 1, dtype=np.int64)
         offsets[: len(edges)] = edges
-        keys = np.empty((room, 2), dtype=np.uint64)
+        keys = np.empty(2 * room, dtype=np.uint64)
         size = 64
         while size < 2 * room:
             size *= 2

@@ -15,10 +15,10 @@ Cost: 1 to 2 ns per byte.
 
 import numpy as np
 
-from pathcast.kernels import Int8s, Int64s, UInt8s, Writable, kernel, rare
+from pathcast.kernels import Int8s, Int64s, UInt8s, Writable, bit_count, kernel, rare
 
 from ..expanded_names_kernels import NameIndex
-from .character_kernels import BANG, CLASS, HYPHEN, LT, QUESTION, SLASH, SPACE, begins, skip_space
+from .character_kernels import BANG, CLASS, EQUALS, HYPHEN, LT, QUESTION, SLASH, SPACE, begins, skip_space
 from .markup_kernels import BOM, CDATA, DOCTYPE, XML_DECLARATION, comment, doctype, instruction, xml_declaration
 from .plain_markup_kernels import plain_markup
 from .scan_table_kernels import (
@@ -53,7 +53,7 @@ from .scan_table_kernels import (
     ScanRows,
     ScanScratch,
 )
-from .structure_kernels import WINDOW
+from .structure_kernels import WINDOW, equals_signs, tag_openings
 from .tag_kernels import end_tag, start_tag
 from .text_kernels import cdata, plain_text, text
 
@@ -221,8 +221,12 @@ def scan(
 def bounds(data: UInt8s, most: Writable[Int64s]) -> None:
     """How many elements (and text nodes) and attributes the data can have at most: `<` and `=`."""
     tags, equals = 0, 0
-    for p in range(len(data)):
-        tags += data[p] == 60
-        equals += data[p] == 61
+    blocks = len(data) // 64 * 64
+    for p in range(0, blocks, 64):
+        tags += bit_count(tag_openings(data, p))
+        equals += bit_count(equals_signs(data, p))
+    for p in range(blocks, len(data)):
+        tags += data[p] == LT
+        equals += data[p] == EQUALS
     most[0] = tags
     most[1] = equals

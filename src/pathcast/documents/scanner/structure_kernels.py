@@ -18,9 +18,9 @@ from typing import Any
 
 import numpy as np
 
-from pathcast.kernels import Bytes, apart, bit_count, lowest_bit, matching
+from pathcast.kernels import Bytes, apart, bit_count, lowest_bit, matching, set_item
 
-from .character_kernels import AMP, CLOSE, GT, LT, NEWLINE, TAB
+from .character_kernels import AMP, CLOSE, EQUALS, GT, LT, NEWLINE, TAB
 
 # An index covers this many bytes of a document, a multiple of 64.
 WINDOW = 4096
@@ -45,6 +45,12 @@ def tag_openings(b: Bytes) -> Any:
 def tag_closings(b: Bytes) -> Any:
     """`>`."""
     return b.equal(GT)
+
+
+@matching
+def equals_signs(b: Bytes) -> Any:
+    """`=`."""
+    return b.equal(EQUALS)
 
 
 @matching
@@ -83,10 +89,10 @@ def index_structure(data, begin, end, places):
             most = count + bit_count(bits)
             while count < most:
                 for entry in range(count, count + _GROUP):
-                    places[entry] = block + lowest_bit(bits)
+                    set_item(places, entry, block + lowest_bit(bits))
                     bits &= bits - _ONE
                 count += _GROUP
             count = most
     for entry in range(count, count + AHEAD):
-        places[entry] = len(data) - 1
+        set_item(places, entry, len(data) - 1)
     return count
