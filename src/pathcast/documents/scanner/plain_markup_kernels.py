@@ -12,12 +12,13 @@ Cost: 6 ns per attribute and 12 ns per element; the places are known, so the pro
 
 import numpy as np
 
-from pathcast.kernels import item, part, rare, set_item
+from pathcast.kernels import item, part, rare, set_item, word
 
 from ..expanded_names_kernels import find
 from .character_kernels import (
     APOSTROPHE,
     CLASS,
+    COLON,
     EQUALS,
     GT,
     LT,
@@ -62,17 +63,32 @@ from .tag_kernels import missing_name, spelt_name
 
 # What a tag did to the open elements.
 NOT_PLAIN, OPENED, CLOSED, COMPLETE = range(4)
-_XMLNS = np.uint64(int.from_bytes(b"xmlns", "little"))
+_XMLNS, _FIVE_BYTES = np.uint64(int.from_bytes(b"xmlns", "little")), np.uint64((1 << 40) - 1)
 
 
 @part
-def plain_name(data, begin, end, names, counts):
-    """The number of a name without a prefix, which is added if it is new; -1 for `xmlns`, or if there is no room."""
+def plain_name(data, begin, colon, end, bound, names, scratch):
+    """The number of a name, which is added if it is new; -1 if its prefix is not bound, or if there is no room.
+
+    Without a prefix (`colon` -1) it is in a namespace if there are bindings, `bound` of them.
+    """
+    if colon >= 0 or bound:
+        return spelt_name(data, begin, colon, end, scratch.bindings, bound, scratch.spelling, names, scratch.counts)
     first, second, hashed = hash_name(data, begin, end)
     number = find(names, first, second, hashed, data, begin, end)
-    if number < 0:
-        number = missing_name(number, first, second, data, begin, end, names, counts)
-    return np.int64(-1) if first == _XMLNS else number
+    return number if number >= 0 else missing_name(number, first, second, data, begin, end, names, scratch.counts)
+
+
+@part
+def is_name_start(data, p):
+    """Whether the byte at `p` may begin a name."""
+    return CLASS[item(data, p)] & NAME_START != 0
+
+
+@part
+def is_xmlns(data, begin, end):
+    """Whether this is the name `xmlns`."""
+    return end - begin == 5 and word(data, begin) & _FIVE_BYTES == _XMLNS
 
 
 @rare
@@ -94,7 +110,7 @@ def closing_quote(data, places, k, quote):
 
 
 @part
-def plain_attributes(data, k, names, rows, scratch, limits):
+def plain_attributes(data, k, bound, names, rows, scratch, limits):
     """The attributes after the name that ends at entry `k`: the entry of the tag's `>` or `/`, and how many there are.
 
     The number is -1 if the tag is not plain; the entry is near the first place that is not.
@@ -114,13 +130,18 @@ def plain_attributes(data, k, names, rows, scratch, limits):
             if item(places, k + 1) == begin + 1:
                 return k + 1, attribute - first
         begin += 1
-        end, value = np.int64(item(places, k + 1)), np.int64(item(places, k + 2))
+        colon, end = np.int64(-1), np.int64(item(places, k + 1))
+        if item(data, end) == COLON:
+            k += 1
+            colon, end = end, np.int64(item(places, k + 1))
+        value = np.int64(item(places, k + 2))
         quote = item(data, value)
         if item(data, item(places, k + 3)) != quote:
             k = closing_quote(data, places, k + 3, quote) - 3
         stop, after = np.int64(item(places, k + 3)), np.int64(item(places, k + 4))
         is_plain = (
-            (CLASS[item(data, begin)] & NAME_START != 0)
+            is_name_start(data, begin)
+            & ((colon < 0) | is_name_start(data, colon + 1))
             & (item(data, end) == EQUALS)
             & (value == end + 1)
             & ((quote == QUOTE) | (quote == APOSTROPHE))
@@ -129,9 +150,9 @@ def plain_attributes(data, k, names, rows, scratch, limits):
             & (end - begin <= longest)
             & (attribute < most)
         )
-        if not is_plain:
+        if not is_plain or is_xmlns(data, begin, end):
             return k, np.int64(-1)
-        number = plain_name(data, begin, end, names, counts)
+        number = plain_name(data, begin, colon, end, bound if colon >= 0 else np.int64(0), names, scratch)
         if number < 0 or item(stamps, number) == stamp:
             return k, np.int64(-1)
         set_item(stamps, number, stamp)
@@ -146,10 +167,15 @@ def plain_attributes(data, k, names, rows, scratch, limits):
 def plain_start_tag(data, k, document, depth, bound, texts, names, rows, scratch, limits):
     """The start tag at entry `k`: the entry of its `>`, or near the place that is not plain, and what it did."""
     counts, stack, places, elements = scratch.counts, scratch.stack, scratch.places, rows.elements
-    begin, end = np.int64(item(places, k)) + 1, np.int64(item(places, k + 1))
-    if not CLASS[item(data, begin)] & NAME_START or end - begin > limits[L_NAME] or depth >= limits[L_DEPTH]:
+    begin, colon, end = np.int64(item(places, k)) + 1, np.int64(-1), np.int64(item(places, k + 1))
+    if item(data, end) == COLON:
+        k += 1
+        colon, end = end, np.int64(item(places, k + 1))
+        if not is_name_start(data, colon + 1):
+            return k, NOT_PLAIN
+    if not is_name_start(data, begin) or end - begin > limits[L_NAME] or depth >= limits[L_DEPTH]:
         return k, NOT_PLAIN
-    k, attributes = plain_attributes(data, k + 1, names, rows, scratch, limits)
+    k, attributes = plain_attributes(data, k + 1, bound, names, rows, scratch, limits)
     if attributes < 0:
         return k, NOT_PLAIN
     change = OPENED
@@ -162,10 +188,7 @@ def plain_start_tag(data, k, document, depth, bound, texts, names, rows, scratch
             return k, NOT_PLAIN
         change = COMPLETE
         k += 1
-    if bound:
-        number = spelt_name(data, begin, np.int64(-1), end, scratch.bindings, bound, scratch.spelling, names, counts)
-    else:
-        number = plain_name(data, begin, end, names, counts)
+    number = plain_name(data, begin, colon, end, bound, names, scratch)
     if number < 0:
         return k, NOT_PLAIN
     element = counts[N_ELEMENTS]
@@ -191,8 +214,10 @@ def plain_end_tag(data, k, depth, stack, places):
     """The end tag at entry `k`, which must close the innermost open element: the entry of its `>`, and what it did."""
     at, begin = np.int64(item(places, k)) + 2, stack[S_NAME, depth - 1]
     end = at + (stack[S_NAME_END, depth - 1] - begin)
-    if item(places, k + 2) == end and item(data, end) == GT and same_bytes(data, begin, data, at, end):
-        return k + 2, CLOSED
+    # A name has one structural place at most, its colon.
+    k += 3 if item(places, k + 2) < end else 2
+    if item(places, k) == end and item(data, end) == GT and same_bytes(data, begin, data, at, end):
+        return k, CLOSED
     return k, NOT_PLAIN
 
 
