@@ -23,6 +23,7 @@ from .character_kernels import (
     GT,
     LT,
     NAME_START,
+    PADDING,
     QUOTE,
     SLASH,
     SPACE,
@@ -63,19 +64,23 @@ from .tag_kernels import missing_name, spelt_name
 
 # What a tag did to the open elements.
 NOT_PLAIN, OPENED, CLOSED, COMPLETE = range(4)
-_XMLNS, _FIVE_BYTES = np.uint64(int.from_bytes(b"xmlns", "little")), np.uint64((1 << 40) - 1)
+_XMLNS = np.uint64(int.from_bytes(b"xmlns", "little"))
+_EQUALS_QUOTE, _EQUALS_APOSTROPHE = np.uint64(EQUALS | QUOTE << 8), np.uint64(EQUALS | APOSTROPHE << 8)
+_TWO_BYTES, _EIGHT = np.uint64(0xFFFF), np.uint64(8)
 
 
 @part
 def plain_name(data, begin, colon, end, bound, names, scratch):
     """The number of a name, which is added if it is new; -1 if its prefix is not bound, or if there is no room.
 
-    Without a prefix (`colon` -1) it is in a namespace if there are bindings, `bound` of them.
+    Without a prefix (`colon` -1) it is in a namespace if there are bindings, `bound` of them. -1 for `xmlns`, too.
     """
     if colon >= 0 or bound:
         return spelt_name(data, begin, colon, end, scratch.bindings, bound, scratch.spelling, names, scratch.counts)
     first, second, hashed = hash_name(data, begin, end)
     number = find(names, first, second, hashed, data, begin, end)
+    if first == _XMLNS:
+        return np.int64(-1)
     return number if number >= 0 else missing_name(number, first, second, data, begin, end, names, scratch.counts)
 
 
@@ -83,12 +88,6 @@ def plain_name(data, begin, colon, end, bound, names, scratch):
 def is_name_start(data, p):
     """Whether the byte at `p` may begin a name."""
     return CLASS[item(data, p)] & NAME_START != 0
-
-
-@part
-def is_xmlns(data, begin, end):
-    """Whether this is the name `xmlns`."""
-    return end - begin == 5 and word(data, begin) & _FIVE_BYTES == _XMLNS
 
 
 @rare
@@ -119,48 +118,43 @@ def plain_attributes(data, k, bound, names, rows, scratch, limits):
     longest, first = limits[L_NAME], counts[N_ATTRIBUTES]
     counts[N_STAMP] += 1
     stamp, attribute = counts[N_STAMP], first
-    most = first + limits[L_ATTRIBUTES]
-    while True:
-        begin = np.int64(item(places, k))
-        if not CLASS[item(data, begin)] & SPACE:
-            return k, attribute - first
-        if item(places, k + 1) == begin + 1:
+    place = np.int64(item(places, k))
+    while CLASS[item(data, place)] & SPACE:
+        begin = place + 1
+        if not is_name_start(data, begin):
             k = after_space(data, places, k)
-            begin = np.int64(item(places, k))
-            if item(places, k + 1) == begin + 1:
-                return k + 1, attribute - first
-        begin += 1
+            begin = np.int64(item(places, k)) + 1
+            if not is_name_start(data, begin):
+                k, place = k + 1, begin
+                break
         colon, end = np.int64(-1), np.int64(item(places, k + 1))
         if item(data, end) == COLON:
             k += 1
             colon, end = end, np.int64(item(places, k + 1))
-        value = np.int64(item(places, k + 2))
-        quote = item(data, value)
-        if item(data, item(places, k + 3)) != quote:
-            k = closing_quote(data, places, k + 3, quote) - 3
-        stop, after = np.int64(item(places, k + 3)), np.int64(item(places, k + 4))
-        is_plain = (
-            is_name_start(data, begin)
-            & ((colon < 0) | is_name_start(data, colon + 1))
-            & (item(data, end) == EQUALS)
-            & (value == end + 1)
-            & ((quote == QUOTE) | (quote == APOSTROPHE))
-            & (item(data, stop) == quote)
-            & (after == stop + 1)
-            & (end - begin <= longest)
-            & (attribute < most)
-        )
-        if not is_plain or is_xmlns(data, begin, end):
+            if not is_name_start(data, colon + 1):
+                return k, np.int64(-1)
+        pair = word(data, end) & _TWO_BYTES
+        quote, stop = pair >> _EIGHT, np.int64(item(places, k + 3))
+        if (pair != _EQUALS_QUOTE and pair != _EQUALS_APOSTROPHE) or end - begin > longest:
             return k, np.int64(-1)
+        if item(data, stop) != quote:
+            k = closing_quote(data, places, k + 3, quote) - 3
+            stop = np.int64(item(places, k + 3))
+            if item(data, stop) != quote:
+                return k, np.int64(-1)
         number = plain_name(data, begin, colon, end, bound if colon >= 0 else np.int64(0), names, scratch)
         if number < 0 or item(stamps, number) == stamp:
             return k, np.int64(-1)
         set_item(stamps, number, stamp)
         set_item(rows.attributes[A_NAME], attribute, number)
-        set_item(rows.attributes[A_LENGTH], attribute, stop - value - 1)
-        set_item(rows.attribute_starts, attribute, value + 1)
+        set_item(rows.attributes[A_LENGTH], attribute, stop - end - 2)
+        set_item(rows.attribute_starts, attribute, end + 2)
         attribute += 1
         k += 4
+        place = stop + 1
+    found = attribute - first
+    # The place is structural, and is in the index unless the index ends before it.
+    return k, found if item(places, k) == place and found <= limits[L_ATTRIBUTES] else np.int64(-1)
 
 
 @part
@@ -232,7 +226,7 @@ def plain_markup(data, p, document, end, depth, bound, names, rows, scratch, lim
     while k < count and item(places, k) < p:
         k += 1
     while depth:
-        at = np.int64(item(places, k)) if k < count else len(data) - 1
+        at = np.int64(item(places, k)) if k < count else len(data) - PADDING
         parent, texts = stack[S_ELEMENT, depth - 1], counts[N_TEXTS]
         rows.texts[T_PARENT, texts] = parent
         rows.texts[T_LENGTH, texts] = at - p

@@ -20,11 +20,11 @@ import numpy as np
 
 from pathcast.kernels import Bytes, apart, bit_count, lowest_bit, matching, set_item
 
-from .character_kernels import AMP, CLOSE, EQUALS, GT, LT, NEWLINE, TAB
+from .character_kernels import AMP, CLOSE, EQUALS, GT, LT, NEWLINE, PADDING, TAB
 
 # An index covers this many bytes of a document, a multiple of 64.
 WINDOW = 4096
-# Entries after the last place of an index that may be read; they lead to a zero byte.
+# Entries after the last place of an index that may be read; they lead to the padding.
 AHEAD = 8
 # Places are written in groups of this many.
 _GROUP = 8
@@ -94,5 +94,5 @@ def index_structure(data, begin, end, places):
                 count += _GROUP
             count = most
     for entry in range(count, count + AHEAD):
-        set_item(places, entry, len(data) - 1)
+        set_item(places, entry, len(data) - PADDING)
     return count
