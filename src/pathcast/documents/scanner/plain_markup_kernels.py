@@ -12,7 +12,7 @@ Cost: 6 ns per attribute and 12 ns per element; the places are known, so the pro
 
 import numpy as np
 
-from pathcast.kernels import item, part, rare, set_item, word
+from pathcast.kernels import apart, item, part, rare, set_item, word
 
 from ..expanded_names_kernels import find
 from .character_kernels import (
@@ -215,7 +215,7 @@ def plain_end_tag(data, k, depth, stack, places):
     return k, NOT_PLAIN
 
 
-@part
+@apart
 def plain_markup(data, p, document, end, depth, bound, names, rows, scratch, limits):
     """Plain texts and tags from `p` on, inside the root: where the next is not plain; the depth and the bindings there.
 
