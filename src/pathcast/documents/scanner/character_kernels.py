@@ -186,8 +186,7 @@ def reference(data, p):
     return -1, 0
 
 
-@leading
-def name_bytes(b: Bytes) -> Any:
+def in_names(b: Bytes) -> Any:
     """Letters, digits, `_`, `-` and `.`."""
     return b.either(b.with_bits(0x20).between(97, 122), b.between(48, 57), b.between(45, 46), b.equal(95))
 
@@ -199,12 +198,14 @@ def value_bytes(b: Bytes) -> Any:
     return b.builder.and_(b.between(0x20, 0x7F), b.builder.not_(special))
 
 
-@leading
-def text_bytes(b: Bytes) -> Any:
+def in_text(b: Bytes) -> Any:
     """ASCII that stands for itself in text; no `]`, which may begin a mistake."""
     special = b.either(b.equal(LT), b.equal(AMP), b.equal(CLOSE))
     plain = b.builder.and_(b.between(0x20, 0x7F), b.builder.not_(special))
     return b.either(plain, b.between(TAB, NEWLINE))
+
+
+name_bytes, text_bytes = leading(in_names), leading(in_text)
 
 
 @leading

@@ -42,9 +42,9 @@ class ScanRows(NamedTuple):
 
 
 class ScanScratch(NamedTuple):
-    """Working memory of a scan: `stamps` has the last tag with each name, `spelling` room for one name, `places` an index.
+    """Working memory of a scan: `stamps` has the last tag with each name, `spelling` room for one name.
 
-    See `structure_kernels.py` for the index.
+    `places` is an index of structural places (`structure_kernels.py`).
     """
 
     counts: Writable[Int64s]
