@@ -71,7 +71,7 @@ def leading(belongs: Callable[[Bytes], Any]) -> Any:
 
 
 def matching(belongs: Callable[[Bytes], Any]) -> Any:
-    """An intrinsic that tells which of the next 64 bytes belong, the first one in the lowest bit."""
+    """An intrinsic that returns a bit for each of the next 64 bytes: whether it belongs. The first is the lowest."""
 
     @intrinsic
     def find(typing: Any, data: Any, place: Any) -> Any:

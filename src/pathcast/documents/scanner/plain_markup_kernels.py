@@ -1,13 +1,19 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
-"""Plain markup: tags without prefixes and text without references, read from structural place to structural place.
+"""Plain markup: tags and text without references, read from structural place to structural place.
 
-The second stage of the scanner's fast path (see `structure_kernels.py`). It reads as many tags and texts as are plain
-and stops before the first text or tag that is not: one with a prefix, a namespace declaration, a reference, a line end
-in a value, a comment, or a mistake. The scanner's other parts read that one byte by byte.
+The second stage of the scanner's fast path; the first one is `structure_kernels.py`. It reads as many tags and texts as
+are plain and stops before the first text or tag that is not: one with a reference, a namespace declaration, a line end
+in a value, spaces around `=`, a comment, or a mistake. The scanner's other parts read that one byte by byte.
+
+An index has every structural place of a tag up to its end, so a byte without an entry is part of a name or, between
+quotes, stands for itself; a byte that is known to be structural needs no check that it has an entry. Beyond the last place,
+entries lead to zero bytes, which match nothing; then a new index begins at the last place that was reached.
 
 Invariant: what is read is counted only at the end of its tag, so a tag that turns out not to be plain leaves nothing
 behind but names in the table.
-Cost: 6 ns per attribute and 12 ns per element; the places are known, so the processor works on several at a time.
+Cost: about 4 µs for 140 tags with 195 attributes, and 1 µs for the index of their 3,800 bytes.
+Tried and dropped, because they were not faster: keys beside the slots of the name table, a hash with one
+multiplication less, a name table that fits into 4 KB.
 """
 
 import numpy as np
