@@ -6,8 +6,8 @@ are plain and stops before the first text or tag that is not: one with a referen
 in a value, spaces around `=`, a comment, or a mistake. The scanner's other parts read that one byte by byte.
 
 An index has every structural place of a tag up to its end, so a byte without an entry is part of a name or, between
-quotes, stands for itself; a byte that is known to be structural needs no check that it has an entry. Beyond the last place,
-entries lead to zero bytes, which match nothing; then a new index begins at the last place that was reached.
+quotes, stands for itself; a byte that is known to be structural needs no check that it has an entry. Entries beyond the
+last place lead to zero bytes, which match nothing; then a new index begins at the last place that was reached.
 
 Invariant: what is read is counted only at the end of its tag, so a tag that turns out not to be plain leaves nothing
 behind but names in the table.
