@@ -11,9 +11,16 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pathcast.documents import Limits, Names
-from pathcast.documents.scanner.character_kernels import name_bytes, text_bytes, value_bytes
+from pathcast.documents.scanner.character_kernels import (
+    comment_bytes,
+    in_names,
+    in_text,
+    name_bytes,
+    text_bytes,
+    value_bytes,
+)
 from pathcast.documents.scanner.scanner import Scanner
-from pathcast.kernels import Bytes, bit_count, leading, lowest_bit, word
+from pathcast.kernels import Bytes, bit_count, item, leading, lowest_bit, matching, set_item, word
 from tests.documents.equivalence import by_expat, differences
 from tests.kernels.tiny import Tiny
 
@@ -64,6 +71,7 @@ CLASSES = {
     "name_bytes": (name_bytes, NAME),
     "value_bytes": (value_bytes, bytes(code for code in range(0x20, 0x80) if code not in b"<&\"'")),
     "text_bytes": (text_bytes, b"\t\n" + bytes(code for code in range(0x20, 0x80) if code not in b"<&]")),
+    "comment_bytes": (comment_bytes, b"\t\r\n" + bytes(code for code in range(0x20, 0x80) if code not in b"-")),
 }
 
 
@@ -89,6 +97,37 @@ def test_leading_counts_up_to_the_first_byte_outside(name: str, data: bytes) -> 
     array = np.frombuffer(data, dtype=np.uint8)
     for place in range(len(data) - 15):
         assert compiled(intrinsic)(array, place) == first_outside(data[place:], members)
+
+
+BLOCKS = {
+    "names": (matching(in_names), CLASSES["name_bytes"][1]),
+    "text": (matching(in_text), CLASSES["text_bytes"][1]),
+}
+
+
+@pytest.mark.parametrize("name", BLOCKS)
+@given(st.lists(st.one_of(edges, st.integers(0, 255)), min_size=64, max_size=70).map(bytes))
+@example(bytes(range(64)))
+@example(bytes(range(64, 128)))
+@example(bytes(range(128, 192)))
+@example(bytes(range(192, 256)))
+def test_matching_has_a_bit_for_each_of_64_bytes(name: str, data: bytes) -> None:
+    intrinsic, members = BLOCKS[name]
+    array = np.frombuffer(data, dtype=np.uint8)
+    for place in range(len(data) - 63):
+        expected = sum(1 << k for k in range(64) if data[place + k] in members)
+        assert int(compiled(intrinsic)(array, place)) & (1 << 64) - 1 == expected
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint32, np.int64])
+def test_unchecked_items_are_those_of_the_array(dtype: Any) -> None:
+    def put(array: Any, place: int, value: int) -> None:
+        set_item(array, place, value)
+
+    array = np.arange(5, dtype=dtype)
+    numba.njit(put)(array, 3, 77)
+    assert array.tolist() == [0, 1, 2, 77, 4]
+    assert [compiled(item)(array, place) for place in range(5)] == [0, 1, 2, 77, 4]
 
 
 @leading

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pathcast.kernels import Int32s, Int64s, Matrix, UInt8s, UInt64s, Writable, kernel, part, rare
+from pathcast.kernels import Int32s, Int64s, UInt8s, UInt64s, Writable, item, kernel, part, rare
 from pathcast.kernels.hash_table_kernels import first_slot, next_slot, slot_mask
 
 from .scanner.character_kernels import PADDING, hash_name, same_bytes
@@ -25,11 +25,11 @@ OPEN_BRACE, CLOSE_BRACE = 123, 125
 class NameIndex(NamedTuple):
     """A name table: the numbers of names by hash, the first 16 bytes of each name as two keys, and all their bytes.
 
-    The bytes of name `i` are `stored[offsets[i] : offsets[i + 1]]`.
+    The keys of name `i` are `keys[2 * i]` and `keys[2 * i + 1]`, its bytes `stored[offsets[i] : offsets[i + 1]]`.
     """
 
     slots: Writable[Int32s]
-    keys: Writable[Matrix[UInt64s]]
+    keys: Writable[UInt64s]
     stored: Writable[UInt8s]
     offsets: Writable[Int64s]
 
@@ -45,9 +45,12 @@ def find(names, first, second, hashed, data, begin, end):
         number = np.int64(slots[slot])
         if number < 0:
             return -1 - np.int64(slot)
-        if keys[number, 0] == first and keys[number, 1] == second:
+        if item(keys, 2 * number) == first and item(keys, 2 * number + 1) == second:
+            # Keys of fewer bytes end with a zero, which no name has.
+            if length < 16:
+                return number
             at = offsets[number]
-            if offsets[number + 1] - at == length and (length <= 16 or same_bytes(stored, at, data, begin, end)):
+            if offsets[number + 1] - at == length and (length == 16 or same_bytes(stored, at, data, begin, end)):
                 return number
         slot = next_slot(slot, mask)
     return np.int64(GIVEN_UP)
@@ -67,8 +70,8 @@ def add_name(slot, first, second, data, begin, end, names, counts):
         counts[N_FULL] = 1
         return np.int64(-1)
     slots[slot] = number
-    keys[number, 0] = first
-    keys[number, 1] = second
+    keys[2 * number] = first
+    keys[2 * number + 1] = second
     for p in range(begin, end):
         stored[used] = data[p]
         used += 1
@@ -79,14 +82,14 @@ def add_name(slot, first, second, data, begin, end, names, counts):
 
 
 @kernel
-def index_names(stored: UInt8s, offsets: Int64s, slots: Writable[Int32s], keys: Writable[Matrix[UInt64s]]) -> int:
+def index_names(stored: UInt8s, offsets: Int64s, slots: Writable[Int32s], keys: Writable[UInt64s]) -> int:
     """Put all names into the table; return how many are omitted because they need too many probes."""
     mask = slot_mask(slots)
     left_out = 0
     for number in range(len(offsets) - 1):
         first, second, hashed = hash_name(stored, offsets[number], offsets[number + 1])
-        keys[number, 0] = first
-        keys[number, 1] = second
+        keys[2 * number] = first
+        keys[2 * number + 1] = second
         slot = first_slot(hashed, mask)
         probes = 0
         while slots[slot] >= 0 and probes < MAX_PROBES:

@@ -14,6 +14,7 @@ from .bit_instructions import bit_count as bit_count
 from .bit_instructions import lowest_bit as lowest_bit
 from .byte_vectors import Bytes as Bytes
 from .byte_vectors import leading as leading
+from .byte_vectors import matching as matching
 from .kernel_cache import cache_folder as cache_folder
 from .kernel_compiler import apart as apart
 from .kernel_compiler import kernel as kernel
@@ -21,3 +22,5 @@ from .kernel_compiler import part as part
 from .kernel_compiler import rare as rare
 from .kernel_compiler import word as word
 from .memory_prefetch import prefetch as prefetch
+from .unchecked_items import item as item
+from .unchecked_items import set_item as set_item

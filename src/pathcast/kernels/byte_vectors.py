@@ -1,8 +1,9 @@
-"""Byte vectors: scan sixteen bytes at a time, in LLVM's terms so that every processor gets its own instructions.
+"""Byte vectors: classify 16 or 64 bytes at a time, in LLVM's terms so that every processor gets its own instructions.
 
 A scan byte by byte costs a misprediction wherever a name or value ends, which is every few bytes.
 `leading(f)` makes an intrinsic `n = count(data, p)`: the number of leading bytes that belong to a class, among the
-sixteen bytes from `p` on. The sixteen bytes must exist.
+sixteen bytes from `p` on. `matching(f)` makes an intrinsic `bits = find(data, p)`: a 64-bit number whose bit `k` says
+whether byte `p + k` belongs. The bytes must exist.
 """
 
 from collections.abc import Callable
@@ -12,21 +13,19 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-WIDTH = 16
+WIDTH, BLOCK = 16, 64
 _BYTE = ir.IntType(8)
-_VECTOR = ir.VectorType(_BYTE, WIDTH)
-_MASK = ir.IntType(WIDTH)
 
 
 class Bytes:
-    """Sixteen bytes inside a function that is being generated; comparisons return masks."""
+    """16 or 64 bytes inside a function that is being generated; comparisons return masks."""
 
     def __init__(self, builder: Any, value: Any) -> None:
         self.builder = builder
         self.value = value
 
     def _splat(self, code: int) -> Any:
-        return ir.Constant(_VECTOR, [code & 0xFF] * WIDTH)
+        return ir.Constant(self.value.type, [code & 0xFF] * self.value.type.count)
 
     def equal(self, code: int) -> Any:
         return self.builder.icmp_unsigned("==", self.value, self._splat(code))
@@ -46,6 +45,13 @@ class Bytes:
         return result
 
 
+def _mask(belongs: Callable[[Bytes], Any], width: int, builder: Any, array: Any, place: Any) -> Any:
+    """A number with a bit for each of the `width` bytes of an array from `place` on: whether it belongs."""
+    address = builder.bitcast(builder.gep(array.data, [place]), ir.VectorType(_BYTE, width).as_pointer())
+    loaded = Bytes(builder, builder.load(address, align=1))
+    return builder.bitcast(belongs(loaded), ir.IntType(width))
+
+
 def leading(belongs: Callable[[Bytes], Any]) -> Any:
     """An intrinsic that counts the leading bytes that belong, among the next sixteen."""
 
@@ -53,9 +59,7 @@ def leading(belongs: Callable[[Bytes], Any]) -> Any:
     def count(typing: Any, data: Any, place: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             array = context.make_array(signature.args[0])(context, builder, arguments[0])
-            address = builder.bitcast(builder.gep(array.data, [arguments[1]]), _VECTOR.as_pointer())
-            loaded = Bytes(builder, builder.load(address, align=1))
-            outside = builder.not_(builder.bitcast(belongs(loaded), _MASK))
+            outside = builder.not_(_mask(belongs, WIDTH, builder, array, arguments[1]))
             # The seventeenth bit makes the count of an empty mask defined: sixteen.
             wide = builder.or_(builder.zext(outside, ir.IntType(32)), ir.Constant(ir.IntType(32), 1 << WIDTH))
             first = builder.cttz(wide, ir.Constant(ir.IntType(1), 1))
@@ -64,3 +68,17 @@ def leading(belongs: Callable[[Bytes], Any]) -> Any:
         return types.int64(data, types.int64), generate
 
     return count
+
+
+def matching(belongs: Callable[[Bytes], Any]) -> Any:
+    """An intrinsic that returns a bit for each of the next 64 bytes: whether it belongs. The first is the lowest."""
+
+    @intrinsic
+    def find(typing: Any, data: Any, place: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            array = context.make_array(signature.args[0])(context, builder, arguments[0])
+            return _mask(belongs, BLOCK, builder, array, arguments[1])
+
+        return types.uint64(data, types.int64), generate
+
+    return find

@@ -1,1 +1,1 @@
-"""The scanner: XML bytes to element arrays in one pass of a kernel."""
+"""The scanner: XML bytes to element arrays by a kernel."""

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from pathcast.kernels import Bytes, leading, part, rare, word
+from pathcast.kernels import Bytes, item, leading, part, rare, word
 from pathcast.kernels.hash_table_kernels import MIX_A
 
 NAME_START, NAME, SPACE, TEXT, VALUE, PUBLIC = 1, 2, 4, 8, 16, 32
@@ -40,8 +40,8 @@ def _classes() -> np.ndarray[tuple[int], np.dtype[np.uint8]]:
 CLASS = _classes()
 
 MIX_C = np.uint64(0xD6E8FEB86659FD93)
-# LOW_BYTES[n] keeps the n lowest bytes of a number.
-LOW_BYTES = np.array([(1 << 8 * n) - 1 for n in range(9)], dtype=np.uint64)
+# LOW_BYTES[n + 8] keeps the n lowest bytes of a number: none before 0, all eight after 8.
+LOW_BYTES = np.array([(1 << 8 * min(max(n, 0), 8)) - 1 for n in range(-8, 17)], dtype=np.uint64)
 # Kernels read sixteen bytes at a time: this many zero bytes follow the last document.
 PADDING = 16
 
@@ -186,8 +186,7 @@ def reference(data, p):
     return -1, 0
 
 
-@leading
-def name_bytes(b: Bytes) -> Any:
+def in_names(b: Bytes) -> Any:
     """Letters, digits, `_`, `-` and `.`."""
     return b.either(b.with_bits(0x20).between(97, 122), b.between(48, 57), b.between(45, 46), b.equal(95))
 
@@ -199,12 +198,21 @@ def value_bytes(b: Bytes) -> Any:
     return b.builder.and_(b.between(0x20, 0x7F), b.builder.not_(special))
 
 
-@leading
-def text_bytes(b: Bytes) -> Any:
+def in_text(b: Bytes) -> Any:
     """ASCII that stands for itself in text; no `]`, which may begin a mistake."""
     special = b.either(b.equal(LT), b.equal(AMP), b.equal(CLOSE))
     plain = b.builder.and_(b.between(0x20, 0x7F), b.builder.not_(special))
     return b.either(plain, b.between(TAB, NEWLINE))
+
+
+name_bytes, text_bytes = leading(in_names), leading(in_text)
+
+
+@leading
+def comment_bytes(b: Bytes) -> Any:
+    """ASCII that may stand in a comment; no hyphen, which may end it."""
+    plain = b.builder.and_(b.between(0x20, 0x7F), b.builder.not_(b.equal(HYPHEN)))
+    return b.either(plain, b.between(TAB, NEWLINE), b.equal(RETURN))
 
 
 @part
@@ -233,10 +241,9 @@ def name(data, p):
 @part
 def head(data, begin, length):
     """The first sixteen bytes of something as two numbers, zero after its end; without a branch."""
-    first = word(data, begin)
-    second = word(data, begin + 8)
-    first &= LOW_BYTES[min(length, 8)]
-    second &= LOW_BYTES[max(min(length, 16) - 8, 0)]
+    most = min(length, 16)
+    first = word(data, begin) & item(LOW_BYTES, most + 8)
+    second = word(data, begin + 8) & item(LOW_BYTES, most)
     return first, second
 
 

@@ -26,6 +26,7 @@ from .character_kernels import (
     TAB,
     VALUE,
     begins,
+    comment_bytes,
     name,
     put,
     reference,
@@ -171,18 +172,17 @@ def doctype(data, p):
 def comment(data, p, end):
     """The rest of a comment whose `<!--` ends at `p`."""
     while p < end:
+        n = comment_bytes(data, p)
+        if n:
+            p += n
+            continue
         c = data[p]
         if c == HYPHEN and data[p + 1] == HYPHEN:
             return p + 3 if data[p + 2] == GT else -1
-        if c < 0x80:
-            if c < 0x20 and not CLASS[c] & SPACE:
-                return -1
-            p += 1
-        else:
-            n = utf8(data, p)
-            if n == 0:
-                return -1
-            p += n
+        n = 1 if c == HYPHEN else utf8(data, p)
+        if n == 0:
+            return -1
+        p += n
     return -1
 
 

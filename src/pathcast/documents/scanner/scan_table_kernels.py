@@ -3,7 +3,7 @@
 
 from typing import NamedTuple
 
-from pathcast.kernels import Int32s, Int64s, Matrix, UInt8s, Writable
+from pathcast.kernels import Int32s, Int64s, Matrix, UInt8s, UInt32s, Writable
 
 OK, ASK = 0, 1
 
@@ -23,7 +23,9 @@ LONGEST_NAMESPACE = 16384
 # (crowded) or no room in the table (full), and the number of names with which a document has too many. Of the current
 # document: a bound on its different prefixes, and how many bindings it has had in scope at once.
 N_ELEMENTS, N_ATTRIBUTES, N_TEXTS, N_ARENA, N_NAMES, N_NAME_BYTES, N_STAMP, N_CROWDED, N_FULL, N_MOST = range(10)
-N_PREFIXES, N_BINDINGS, N_COUNTS = range(10, 13)
+N_PREFIXES, N_BINDINGS = range(10, 12)
+# Of the index of structural places: where it begins, how many places it has, and the first that was not visited.
+N_INDEX_BEGIN, N_PLACES, N_PLACE, N_COUNTS = range(12, 16)
 # `limits`.
 L_DEPTH, L_SIZE, L_ATTRIBUTES, L_NAME, L_NAMES, L_COUNT = range(6)
 
@@ -40,7 +42,10 @@ class ScanRows(NamedTuple):
 
 
 class ScanScratch(NamedTuple):
-    """Working memory of a scan: `stamps` has the last tag with each name, `spelling` room for one name."""
+    """Working memory of a scan: `stamps` has the last tag with each name, `spelling` room for one name.
+
+    `places` is an index of structural places (`structure_kernels.py`).
+    """
 
     counts: Writable[Int64s]
     stamps: Writable[Int64s]
@@ -48,3 +53,4 @@ class ScanScratch(NamedTuple):
     waiting: Writable[Matrix[Int64s]]
     bindings: Writable[Matrix[Int64s]]
     spelling: Writable[UInt8s]
+    places: Writable[UInt32s]

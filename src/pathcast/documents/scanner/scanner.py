@@ -67,6 +67,7 @@ from .scan_table_kernels import (
     ScanScratch,
 )
 from .scanner_kernels import bounds, scan
+from .structure_kernels import ROOM
 
 # A table has room for this many names of documents, and this many bytes of them. For a batch with more it grows, up to
 # the second number; beyond that, expat reads the documents.
@@ -117,8 +118,8 @@ class NameTable:
 
     def grow(self) -> bool:
         """Make room for more names, keeping all numbers; False when there are already too many."""
-        _, keys, stored, offsets = self.index
-        names, size = len(keys) - self.known, len(stored) - len(self._encoded)
+        _, _, stored, offsets = self.index
+        names, size = len(offsets) - 1 - self.known, len(stored) - len(self._encoded)
         if self.count + 1 >= len(offsets):
             names *= 4
         else:
@@ -131,8 +132,8 @@ class NameTable:
 
     def has_grown(self) -> bool:
         """Whether there is more room than a batch of ordinary documents needs."""
-        _, keys, stored, _ = self.index
-        return len(keys) > self.known + OWN_NAMES or len(stored) > len(self._encoded) + OWN_BYTES
+        _, _, stored, offsets = self.index
+        return len(offsets) - 1 > self.known + OWN_NAMES or len(stored) > len(self._encoded) + OWN_BYTES
 
     def _make_room(self, names: int, size: int, encoded: UInt8s, edges: Int64s) -> None:
         """New arrays with these names, and room for this many names and bytes after the known ones."""
@@ -141,7 +142,7 @@ class NameTable:
         stored[: len(encoded)] = encoded
         offsets = np.zeros(room + 1, dtype=np.int64)
         offsets[: len(edges)] = edges
-        keys = np.empty((room, 2), dtype=np.uint64)
+        keys = np.empty(2 * room, dtype=np.uint64)
         size = 64
         while size < 2 * room:
             size *= 2
@@ -337,6 +338,7 @@ class _Buffers(threading.local):
             waiting=np.empty((W_ROWS, 0), dtype=np.int64),
             bindings=np.empty((B_ROWS, MAX_BINDINGS), dtype=np.int64),
             spelling=np.zeros(_SPELLING, dtype=np.uint8),
+            places=np.zeros(ROOM, dtype=np.uint32),
         )
         self.most = np.zeros(2, dtype=np.int64)
         self.limits = np.zeros(L_COUNT, dtype=np.int64)

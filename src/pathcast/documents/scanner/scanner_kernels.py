@@ -1,25 +1,29 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
-"""The scanner: XML bytes to element arrays in one pass, without a call or an object per element.
+"""The scanner: XML bytes to element arrays, without a call or an object per element.
 
 It accepts a document only when it has checked every rule of XML 1.0 and of namespaces that applies to it; whatever it
 does not check itself (an internal DTD subset, other encodings, names beyond ASCII, more than `MAX_BINDINGS`
 namespaces in scope, …), and every wrong document, gets `ASK`: the expat reader decides and reports the error. So the
 two agree by construction, unless the scanner accepts too much, and the fuzz tests check for that.
 
+Most markup is plain, and `plain_markup` reads it by an index of structural places; after each piece of markup inside
+the root it continues if it can. The parts here read what is not plain, one text and one piece of markup at a time.
+
 Text nodes and attribute values are places in the data where the bytes are the value already; otherwise (references,
 carriage returns, CDATA sections beside text) they are decoded into the arena.
 
 Invariant: places only grow, the data end with a zero byte, and no loop passes one: it ends, inside its buffers.
-Cost: 1 to 2 ns per byte.
+Cost: 1.5 ns per byte where most bytes are markup.
 """
 
 import numpy as np
 
-from pathcast.kernels import Int8s, Int64s, UInt8s, Writable, kernel, rare
+from pathcast.kernels import Int8s, Int64s, UInt8s, Writable, bit_count, kernel, rare
 
 from ..expanded_names_kernels import NameIndex
-from .character_kernels import BANG, CLASS, HYPHEN, LT, QUESTION, SLASH, SPACE, begins, skip_space
+from .character_kernels import BANG, CLASS, EQUALS, HYPHEN, LT, QUESTION, SLASH, SPACE, begins, skip_space
 from .markup_kernels import BOM, CDATA, DOCTYPE, XML_DECLARATION, comment, doctype, instruction, xml_declaration
+from .plain_markup_kernels import plain_markup
 from .scan_table_kernels import (
     A_NAME,
     ASK,
@@ -36,8 +40,11 @@ from .scan_table_kernels import (
     N_BINDINGS,
     N_ELEMENTS,
     N_FULL,
+    N_INDEX_BEGIN,
     N_MOST,
     N_NAMES,
+    N_PLACE,
+    N_PLACES,
     N_PREFIXES,
     N_STAMP,
     N_TEXTS,
@@ -49,6 +56,7 @@ from .scan_table_kernels import (
     ScanRows,
     ScanScratch,
 )
+from .structure_kernels import WINDOW, equals_signs, tag_openings
 from .tag_kernels import end_tag, start_tag
 from .text_kernels import cdata, plain_text, text
 
@@ -87,8 +95,11 @@ def document(data, begin, end, names, rows, scratch, limits):
     depth, bound = np.int64(0), np.int64(0)
     rooted, typed = False, False
     counts[N_PREFIXES] = counts[N_BINDINGS] = 0
+    counts[N_INDEX_BEGIN], counts[N_PLACES], counts[N_PLACE] = begin - WINDOW, 0, 0
     kind, start, stop = np.int64(0), np.int64(0), np.int64(0)
     while True:
+        if depth and not kind:
+            p, depth, bound = plain_markup(data, p, begin, end, depth, bound, names, rows, scratch, limits)
         if depth:
             q = plain_text(data, p)
             if data[q] == LT and (q == p or kind == 0):
@@ -213,8 +224,12 @@ def scan(
 def bounds(data: UInt8s, most: Writable[Int64s]) -> None:
     """How many elements (and text nodes) and attributes the data can have at most: `<` and `=`."""
     tags, equals = 0, 0
-    for p in range(len(data)):
-        tags += data[p] == 60
-        equals += data[p] == 61
+    blocks = len(data) // 64 * 64
+    for p in range(0, blocks, 64):
+        tags += bit_count(tag_openings(data, p))
+        equals += bit_count(equals_signs(data, p))
+    for p in range(blocks, len(data)):
+        tags += data[p] == LT
+        equals += data[p] == EQUALS
     most[0] = tags
     most[1] = equals

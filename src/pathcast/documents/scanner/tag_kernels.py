@@ -121,7 +121,7 @@ def number_names(data, wait, bound, names, attributes, scratch):
 
     An attribute's name that was seen in this tag already is a mistake: `stamps` has the last tag of each name.
     """
-    counts, stamps, _, waiting, bindings, spelling = scratch
+    counts, stamps, _, waiting, bindings, spelling, _ = scratch
     attribute = counts[N_ATTRIBUTES]
     counts[N_STAMP] += 1
     stamp = counts[N_STAMP]
