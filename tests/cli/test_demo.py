@@ -16,9 +16,9 @@ import pytest
 
 from pathcast.cli.demo.delivery_check import check, files_of
 from pathcast.cli.demo.demo_command import ABOUT, FILES, prepare
-from pathcast.cli.demo.market import Market, is_damaged
 from pathcast.cli.demo.pipeline_inputs import MARKET, PIPELINE
 from pathcast.cli.demo.publisher_schemas import PUBLISHERS
+from pathcast.cli.demo.synthetic_market import Market, is_damaged
 from pathcast.errors import PipelineError
 from tests.spark.machines import MINUTES, WITHOUT_JAVA, short_lived
 

@@ -3,9 +3,9 @@
 from lxml import etree
 
 from pathcast.cli.demo.delivery_check import compare
-from pathcast.cli.demo.market import DAMAGED_EVERY, FIRST_DAMAGED, Market
 from pathcast.cli.demo.pipeline_inputs import damage, overlay_of, routers
 from pathcast.cli.demo.publisher_schemas import PUBLISHERS, Report, Review, Stock, mediator, write
+from pathcast.cli.demo.synthetic_market import DAMAGED_EVERY, FIRST_DAMAGED, Market
 
 
 def facts(xml: bytes) -> list[tuple]:

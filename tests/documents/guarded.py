@@ -20,8 +20,8 @@ from pathcast.documents import Limits, Names
 from pathcast.documents.expanded_names_kernels import NameIndex
 from pathcast.documents.scanner import scanner as room
 from pathcast.documents.scanner.character_kernels import PADDING
-from pathcast.documents.scanner.scan_table_kernels import ScanRows, ScanScratch
 from pathcast.documents.scanner.scanner import Scanner
+from pathcast.documents.scanner.scanner_array_layout_kernels import ScanRows, ScanScratch
 from tests.documents.equivalence import by_expat, differences
 from tests.documents.mutations import mutations
 from tests.documents.rules import PASSED_ON, READ, WRONG

@@ -6,7 +6,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pathcast.documents.scanner.character_kernels import PADDING
-from pathcast.documents.scanner.structure_kernels import AHEAD, ROOM, WINDOW, index_structure
+from pathcast.documents.scanner.structural_byte_index_kernels import AHEAD, ROOM, WINDOW, index_structure
 from pathcast.kernels import kernel
 from tests.documents.equivalence import by_expat, by_scanner, differences, passed_on
 

@@ -15,14 +15,14 @@ import pytest
 from pyarrow import parquet
 
 from pathcast import LimitError, PathcastError, Subscriptions
-from pathcast.matching.table.compiled_shards import compile_shard
+from pathcast.matching.table.compiled_pattern_shards import compile_shard
 from pathcast.network import pattern_filter
 from pathcast.patterns import parse
-from pathcast.patterns.parsing import pattern_assembly as assembly
+from pathcast.patterns.parsing import cached_pattern_assembly as assembly
 from pathcast.patterns.parsing.xpath_parser import MAX_LENGTH, max_length
 from pathcast.routing import Overlay
 from pathcast.spark.publishing.compile_shards import Settings
-from pathcast.spark.publishing.resolve_rows import wrong_by
+from pathcast.spark.publishing.resolve_subscription_rows import wrong_by
 from pathcast.transmission import Topology
 
 LONG = "/a" * (1 << 21)

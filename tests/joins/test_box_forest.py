@@ -10,7 +10,7 @@ from pathcast.joins.index.box_forest import Forest
 from pathcast.joins.index.box_forest_kernels import BLOCK, CELL, CHILD, GREATEST, LEAST, PARENT, SIZE
 from pathcast.joins.index.scan_index import ScanIndex
 from pathcast.joins.index.stabbing_index import StabbingIndex
-from pathcast.joins.query.column_kinds import INT
+from pathcast.joins.query.column_kinds_and_keys import INT
 
 Box = tuple[int, int, int, int]
 

@@ -8,7 +8,7 @@ import pytest
 
 from pathcast import ChangeError, QueryError
 from pathcast.joins import SCHEMES, Client, JoinServer, Schema, select
-from pathcast.joins.schemes.message_attributes import (
+from pathcast.joins.schemes.reserved_message_attributes import (
     ARRIVE,
     ENTER,
     EXPOSE,

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from pathcast.errors import ChangeError, SnapshotError
 from pathcast.joins import Schema
-from pathcast.joins.partition.join_value_parts import NO_EDGE, Parts
 from pathcast.joins.partition.part_codec import Event, JoinCodec
-from pathcast.joins.partition.standing_joins import StandingJoins
+from pathcast.joins.partition.standing_join_definition import StandingJoins
+from pathcast.joins.partition.value_partitioned_join import NO_EDGE, Parts
 
 WORD = 1 << 63
 INTS = st.integers(-WORD, WORD - 1)

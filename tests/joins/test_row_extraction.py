@@ -12,9 +12,9 @@ from lxml import etree
 
 from pathcast.documents import read_batch
 from pathcast.errors import SchemaError
-from pathcast.joins.query.column_kinds import kind_named
+from pathcast.joins.query.column_kinds_and_keys import kind_named
 from pathcast.joins.query.row_extraction import Extraction, Extractor, Step, fits
-from pathcast.joins.query.value_text import read_value, write_row
+from pathcast.joins.query.value_text_conversion import read_value, write_row
 
 FEED = """<feed day='2026-01-31'>
   <stock symbol='GOOG'><per> 51.7 </per><name>Alpha<b>bet</b></name></stock>

@@ -9,7 +9,7 @@ import pytest
 from pathcast.joins import JoinServer, Schema, select
 from pathcast.joins.index.scan_index import ScanIndex
 from pathcast.joins.index.stabbing_index import StabbingIndex, stabbing_index
-from pathcast.joins.query.column_kinds import FLOAT, INT, STRING, Kind
+from pathcast.joins.query.column_kinds_and_keys import FLOAT, INT, STRING, Kind
 from pathcast.messages import Message
 
 QUERY = select("R", "S")

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 
 from pathcast.errors import PathcastError, QueryError, SnapshotError
 from pathcast.joins import Schema, Selection, select
-from pathcast.joins.partition.standing_joins import StandingJoins
+from pathcast.joins.partition.standing_join_definition import StandingJoins
 from pathcast.joins.partition.stored_joins import KIND, describe, next_id_in, open_standing, save_standing
 from pathcast.messages import Interval
 from pathcast.store import open_snapshot, write_snapshot
-from tests.joins.test_join_value_parts import STOCKS
+from tests.joins.test_value_partitioned_join import STOCKS
 from tests.joins.world import JOINS, TABLES, draw_query
 
 BOTH = select("Stocks", "Reviews")

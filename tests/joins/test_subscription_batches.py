@@ -9,9 +9,9 @@ import pytest
 
 from pathcast import QueryError
 from pathcast.joins import SCHEMES, Client, JoinServer, Schema, select
-from pathcast.joins.query.column_kinds import FLOAT, INT
+from pathcast.joins.query.column_kinds_and_keys import FLOAT, INT
 from pathcast.joins.query.subscription_batches import keys_of
-from pathcast.joins.schemes.message_attributes import SKYLINE
+from pathcast.joins.schemes.reserved_message_attributes import SKYLINE
 from pathcast.messages import Interval, Message
 
 QUERY = select("R", "S")

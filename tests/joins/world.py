@@ -12,7 +12,7 @@ from typing import Any
 import duckdb
 
 from pathcast.joins import Client, JoinServer, Schema, Subscription
-from pathcast.joins.schemes.message_attributes import ARRIVE, COME, ENTER, EXPOSE, FORM, KIND, ROW, TO
+from pathcast.joins.schemes.reserved_message_attributes import ARRIVE, COME, ENTER, EXPOSE, FORM, KIND, ROW, TO
 from pathcast.messages import Message, Points, decode
 
 TABLES = {

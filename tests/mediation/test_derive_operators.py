@@ -17,7 +17,7 @@ from pathcast.mediation import (
     ToElement,
     Upgrade,
 )
-from pathcast.mediation.mappings.document_items import item_of, to_bytes
+from pathcast.mediation.mappings.document_object_tree import item_of, to_bytes
 from pathcast.mediation.mappings.schema_mapping import Mapping, read_tree
 
 # A catalogue with one conflict of each kind: the names, an attribute, groups, a nesting too deep, one too flat, and an

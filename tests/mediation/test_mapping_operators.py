@@ -8,9 +8,9 @@ from pathcast.documents import read
 from pathcast.documents.schema.dtd_reader import read_dtd
 from pathcast.errors import LimitError, MappingError
 from pathcast.mediation import Downgrade, Exchange, Insert, Operator, Rename, SchemaTree, ToElement, Upgrade
-from pathcast.mediation.mappings.document_items import item_of, to_bytes
-from pathcast.mediation.mappings.item_rewriter import rewrite
+from pathcast.mediation.mappings.document_object_tree import item_of, to_bytes
 from pathcast.mediation.mappings.mapping_operators import KINDS, as_plain, from_plain
+from pathcast.mediation.mappings.object_tree_rewriter import rewrite
 from pathcast.mediation.mappings.operator_plan import Plan
 
 DTD = """

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import pathcast
 from pathcast.errors import DocumentError, MappingError, PathcastError
 from pathcast.mediation import Mapping, Mediator, Rename
-from pathcast.mediation.mappings.document_items import to_bytes
+from pathcast.mediation.mappings.document_object_tree import to_bytes
 from pathcast.mediation.mappings.schema_mapping import read_tree
 from pathcast.mediation.mediated_matcher import REWRITINGS
 from pathcast.mediation.mediator import Rewriting

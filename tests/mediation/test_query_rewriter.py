@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 import pathcast
 from pathcast.documents import read
 from pathcast.mediation import Downgrade, Exchange, Insert, Mapping, Mediator, Operator, Rename, ToElement, Upgrade
-from pathcast.mediation.mappings.document_items import item_of, to_bytes
-from pathcast.mediation.mappings.item_rewriter import rewrite
+from pathcast.mediation.mappings.document_object_tree import item_of, to_bytes
+from pathcast.mediation.mappings.object_tree_rewriter import rewrite
 from pathcast.mediation.mappings.operator_plan import Plan
 from pathcast.mediation.rewriting.query_rewriter import NotExpressible, QueryRewriting
 from pathcast.patterns import parse

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from pathcast.messages import Between, Box, Covers, Filter, In, Interval, Message, Points, SomePoint, compare
 from pathcast.network.can.filter_points import Probe, shape
-from pathcast.network.can.point_blocks import BLOCK, PointSet, maximal
+from pathcast.network.can.point_block_index import BLOCK, PointSet, maximal
 from pathcast.network.tree.filter_table import FilterTable
 from tests.messages.strategies import FILTERS, MESSAGES
 

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from pathcast.joins import Schema, select
-from pathcast.joins.partition.standing_joins import StandingJoins
-from pathcast.joins.schemes.message_attributes import TO
+from pathcast.joins.partition.standing_join_definition import StandingJoins
+from pathcast.joins.schemes.reserved_message_attributes import TO
 from pathcast.messages import Message
 from pathcast.network.join_recipients import Recipients
-from tests.joins.test_join_value_parts import history
+from tests.joins.test_value_partitioned_join import history
 from tests.joins.world import JOINS, TABLES, draw_query
 
 

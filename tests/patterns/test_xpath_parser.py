@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from pathcast import LimitError, PatternError
 from pathcast.documents import Names
 from pathcast.patterns import parse
-from pathcast.patterns.parsing.plain_paths import PathEncoder, path_text, pattern_of
+from pathcast.patterns.parsing.plain_path_encoder import PathEncoder, path_text, pattern_of
 from tests.patterns.expressions import paths, plain
 
 SAME = [

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from pathcast.routing import Overlay
-from pathcast.routing.advertising import advertisement
+from pathcast.routing.advertising import subscription_advertisement
 from pathcast.routing.annotations.data_pattern_occurrences import DataPatterns
 from pathcast.routing.routing_report import STEPS
 from pathcast.transmission import Topology
@@ -190,7 +190,7 @@ def test_entries_behind_numbers_are_marked_and_counted() -> None:
         among = random.permutation(entries + 2)[: entries - 1].astype(np.int32)  # the last two have no number
         idle, before, expected = (np.append(mask, [False, False]) for mask in (idle, before, expected))
         marked = before[among]
-        fresh = advertisement.EntriesBehind(behind).mark(numbers, among, idle, marked)
+        fresh = subscription_advertisement.EntriesBehind(behind).mark(numbers, among, idle, marked)
         assert np.array_equal(marked, expected[among])
         assert fresh == np.count_nonzero(expected[among]) - np.count_nonzero(before[among])
 
@@ -198,7 +198,7 @@ def test_entries_behind_numbers_are_marked_and_counted() -> None:
 def test_entries_that_stand_behind_one_number_each_are_marked_and_listed() -> None:
     random = np.random.default_rng(7)
     over, numbers, idle = random.integers(0, 9, 50), random.random(9) < 0.4, random.random(50) < 0.2
-    behind = advertisement.EntriesBehind(np.flatnonzero(over == number).tolist() for number in range(9))
+    behind = subscription_advertisement.EntriesBehind(np.flatnonzero(over == number).tolist() for number in range(9))
     for among in (np.arange(50, dtype=np.int32), random.permutation(50)[:20].astype(np.int32)):
         marked = np.zeros(len(among), dtype=np.bool_)
         expected = (numbers[over] & ~idle)[among]
@@ -219,8 +219,8 @@ def test_of_data_patterns_the_largest_of_an_entry_tell_what_all_do() -> None:
         absent = np.array([any(is_in(each, some) for each in gone) for some in patterns])
         idle, among = np.zeros(12, dtype=np.bool_), np.arange(12, dtype=np.int32)
         all_of_them, largest = np.zeros((2, 12), dtype=np.bool_)
-        advertisement.EntriesBehind(containing).mark(absent, among, idle, all_of_them)
-        narrowed = advertisement.EntriesBehind(containing, DataPatterns(patterns))
+        subscription_advertisement.EntriesBehind(containing).mark(absent, among, idle, all_of_them)
+        narrowed = subscription_advertisement.EntriesBehind(containing, DataPatterns(patterns))
         narrowed.mark(absent, among, idle, largest)
         assert np.array_equal(all_of_them, largest)
 
@@ -230,7 +230,7 @@ def is_in(part: tuple[str, ...], whole: tuple[str, ...]) -> bool:
 
 
 def test_entries_expire_at_the_earliest_of_their_places() -> None:
-    behind = advertisement.EntriesBehind([[0, 2], [1, 2], [3]])
+    behind = subscription_advertisement.EntriesBehind([[0, 2], [1, 2], [3]])
     expiry = np.full(5, 100, dtype=np.int32)
     behind.expire(np.array([0, 1]), np.array([7, 4]), expiry)
     assert expiry.tolist() == [7, 4, 4, 100, 100]

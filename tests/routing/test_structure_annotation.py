@@ -14,7 +14,7 @@ from pathcast.documents import DocumentBatch, Limits, read_batch
 from pathcast.matching import engines
 from pathcast.matching.engine_registry import engine_class
 from pathcast.routing.structure.structure_annotation import Refused, StructureCoder, StructureDecoder
-from pathcast.routing.table.value_needs import Needs
+from pathcast.routing.table.needed_document_values import Needs
 from pathcast.workloads import SubscriptionOptions, generate_documents, generate_subscriptions, news_schema
 from tests import oracle
 from tests.corpus import cases
@@ -282,7 +282,7 @@ def sealed(message: bytearray) -> bytes:
     """A message whose checksum is right whatever its bytes."""
     from zlib import crc32
 
-    from pathcast.routing.structure.structure_bytes import HEADER
+    from pathcast.routing.structure.structure_annotation_frame import HEADER
 
     message[HEADER - 4 : HEADER] = crc32(message[HEADER:], crc32(message[: HEADER - 4])).to_bytes(4, "little")
     return bytes(message)

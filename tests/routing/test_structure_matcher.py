@@ -14,7 +14,7 @@ from pathcast.matching.engine_contract import PathMatching
 from pathcast.patterns import Namespaces
 from pathcast.routing.structure.structure_annotation import Refused, StructureCoder, StructureDecoder
 from pathcast.routing.structure.structure_matcher import StructureMatcher
-from pathcast.routing.table.value_needs import Needs
+from pathcast.routing.table.needed_document_values import Needs
 from pathcast.workloads import generate_documents, generate_subscriptions, news_schema
 from tests import oracle
 from tests.generators import NAMESPACES, expression, random_document, random_pattern, varied

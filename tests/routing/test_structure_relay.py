@@ -11,7 +11,7 @@ from pathcast.documents import DocumentBatch, Names, read_batch
 from pathcast.patterns import parse
 from pathcast.routing.structure.structure_annotation import StructureCoder, StructureDecoder
 from pathcast.routing.structure.structure_relay import StructureRelay
-from pathcast.routing.table.value_needs import Needs
+from pathcast.routing.table.needed_document_values import Needs
 from tests.generators import random_document
 from tests.routing.structures import annotation, arrival
 

@@ -11,7 +11,7 @@ import pathcast
 from pathcast.errors import PipelineError
 from pathcast.spark import compile_subscriptions
 from pathcast.spark.publishing.index_versions import latest, version_folder, versions
-from pathcast.spark.publishing.parse_rows import read_table
+from pathcast.spark.publishing.parse_subscription_rows import read_table
 from pathcast.workloads import SubscriptionOptions, generate_documents, generate_subscriptions, news_schema
 
 SCHEMA = "id long, subscriber string, xpath string"

@@ -33,7 +33,7 @@ from pathcast.spark.matching.mediate_documents import Mediating, mediating
 from pathcast.spark.matching.parse_documents import parsing
 from pathcast.spark.matching.summarize_documents import expanding, summarizing
 from pathcast.spark.matching.worker_index import Index
-from pathcast.spark.overlay.routing_hops import Way, routing
+from pathcast.spark.overlay.routing_worker_tasks import Way, routing
 from pathcast.spark.pipeline.run_pipeline import run
 from pathcast.spark.sessions.shipped_objects import ShippedObject
 from tests.spark.test_pipeline_frames import delivered, folder, ignored, pipeline, rows, write_news

@@ -18,13 +18,13 @@ from typer.testing import CliRunner
 from pathcast.cli.app import app
 from pathcast.errors import PipelineError
 from pathcast.joins import Client, Schema, select
-from pathcast.joins.partition.standing_joins import StandingJoins
+from pathcast.joins.partition.standing_join_definition import StandingJoins
 from pathcast.joins.query.table_schema_file import read_schema_file
 from pathcast.messages import decode
 from pathcast.spark import open_joins, publish, publish_joins
 from pathcast.spark.joins.event_fanout import fanning
 from pathcast.spark.joins.join_definition_files import check_joins, publish_file, read_join_subscriptions
-from pathcast.spark.joins.worker_subscriptions import find_subscriptions
+from pathcast.spark.joins.worker_join_subscriptions import find_subscriptions
 from pathcast.spark.pipeline.pipeline_file import Pipeline, read_pipeline
 from pathcast.spark.pipeline.pipeline_plan import plan
 from pathcast.spark.pipeline.run_pipeline import JoinReport, join_reports_of, run

@@ -17,9 +17,9 @@ from pathcast.spark.publishing.compile_shards import default_settings
 from pathcast.spark.publishing.index_shards import shard_folder, shards_in
 from pathcast.spark.publishing.index_versions import latest, version_folder
 from pathcast.spark.publishing.index_versions import versions as versions_in
-from pathcast.spark.publishing.parse_rows import CHANGES, TABLE
+from pathcast.spark.publishing.parse_subscription_rows import CHANGES, TABLE
 from pathcast.spark.publishing.publish_task import Publishing
-from pathcast.spark.publishing.resolve_rows import resolving
+from pathcast.spark.publishing.resolve_subscription_rows import resolving
 from pathcast.spark.publishing.task_failures import read_failure
 from pathcast.spark.publishing.write_shards import ShardWriting
 

@@ -19,7 +19,7 @@ from pathcast.spark.matching.mediate_documents import mediating
 from pathcast.spark.matching.parse_documents import parsing
 from pathcast.spark.matching.worker_index import Index
 from pathcast.spark.overlay.published_overlays import open_overlay
-from pathcast.spark.overlay.routing_hops import Way, hopping, routing
+from pathcast.spark.overlay.routing_worker_tasks import Way, hopping, routing
 from pathcast.spark.sessions.shipped_objects import ShippedObject
 
 POLICIES = ["L", "L+s-sd", "L+t", "L+st-sd", "ES+sd", "ES+t", "adaptive"]

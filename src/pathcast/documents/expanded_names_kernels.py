@@ -15,7 +15,7 @@ from pathcast.kernels import Int32s, Int64s, UInt8s, UInt64s, Writable, item, ke
 from pathcast.kernels.hash_table_kernels import first_slot, next_slot, slot_mask
 
 from .scanner.character_kernels import PADDING, hash_name, same_bytes
-from .scanner.scan_table_kernels import N_FULL, N_MOST, N_NAME_BYTES, N_NAMES
+from .scanner.scanner_array_layout_kernels import N_FULL, N_MOST, N_NAME_BYTES, N_NAMES
 
 MAX_PROBES = 64
 GIVEN_UP = -(2**31)

@@ -28,9 +28,9 @@ from .character_encodings import UTF_8, as_utf8
 from .document_batch import DocumentBatch
 from .document_limits import AMPLIFICATION_FLOOR, Limits
 from .expanded_names import Names, expanded
-from .limit_checks import LimitChecks
-from .scanner.scan_table_kernels import LONGEST_NAMESPACE
-from .undeclared_prefixes import unbound_prefix
+from .expat_limit_checks import LimitChecks
+from .scanner.scanner_array_layout_kernels import LONGEST_NAMESPACE
+from .undeclared_prefix_finder import unbound_prefix
 
 Entities = Literal["refuse", "expand"]
 

@@ -5,9 +5,9 @@ from .query.row_extraction import Extraction
 from .query.select_join_query import Selection, select
 from .query.table_schema import Schema
 from .schemes.scheme_registry import SCHEMES
+from .server.decomposition_migration import Regrouping
 from .server.join_client import Client
 from .server.join_server import JoinServer
-from .server.subscription_regrouping import Regrouping
 
 __all__ = [
     "SCHEMES",

@@ -22,5 +22,5 @@ from .kernel_compiler import part as part
 from .kernel_compiler import rare as rare
 from .kernel_compiler import word as word
 from .memory_prefetch import prefetch as prefetch
-from .unchecked_items import item as item
-from .unchecked_items import set_item as set_item
+from .unchecked_array_access import item as item
+from .unchecked_array_access import set_item as set_item

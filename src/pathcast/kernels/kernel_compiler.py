@@ -21,7 +21,7 @@ from numba import types
 from numba.extending import intrinsic, typeof_impl
 
 from .kernel_cache import KernelCache
-from .kernel_linking import ApartCompiler, KernelCompiler, PartCompiler
+from .kernel_inlining import ApartCompiler, KernelCompiler, PartCompiler
 from .kernel_signatures import checked, signature_of
 
 # Kernels are typed by their signatures and arrays, not by annotations.

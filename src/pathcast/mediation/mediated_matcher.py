@@ -1,9 +1,10 @@
 """Matching documents of any registered schema against subscriptions to the global one.
 
 `events` (NDDR): documents are read once, rewritten as element arrays, and matched; where label paths suffice, they are
-not even rewritten (`path_rewriter.py`). `engine` (IDDR): rewritten inside the engine `xtrie` (`rewriting_engine.py`).
-`queries` (QRA): subscriptions are rewritten, for each schema (`query_rewriter.py`). `static` (SDR): rewritten as a
-document, which is then read and matched like any other; tests compare the others with it.
+not even rewritten (`label_path_rewriter.py`). `engine` (IDDR): rewritten inside the engine `xtrie`
+(`rewriting_xtrie_engine.py`). `queries` (QRA): subscriptions are rewritten, for each schema (`query_rewriter.py`).
+`static` (SDR): rewritten as a document, which is then read and matched like any other; tests compare the others with
+it.
 
 Invariant: all return the same matches. An unreadable document, an unknown schema or version, or a document of another
 schema is an error of that document.
@@ -24,13 +25,13 @@ from pathcast.literature.xtrie import XTrieEngine
 from pathcast.matching import Matches, Subscriptions, View
 from pathcast.matching.table import PatternTable
 
-from .mappings.document_items import item_of, to_bytes
-from .mappings.mapping_messages import unpack
+from .mappings.document_object_tree import item_of, to_bytes
+from .mappings.mapped_document_envelope import unpack
 from .mappings.schema_mapping import Mapping
-from .rewriting.event_rewriter import EventRewriter
-from .rewriting.path_rewriter import PathMediation, is_by_paths, known_documents
+from .rewriting.element_array_rewriter import EventRewriter
+from .rewriting.label_path_rewriter import PathMediation, is_by_paths, known_documents
 from .rewriting.query_rewriter import QueryIndex
-from .rewriting.rewriting_engine import MediatedEngine
+from .rewriting.rewriting_xtrie_engine import MediatedEngine
 
 if TYPE_CHECKING:
     from .mediator import Mediator, Rewriting

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from pathcast.documents import DocumentBatch, Entities, Limits, Names, Reader
 from pathcast.errors import MappingError
 
-from .mappings.mapping_messages import Envelope, unpack
+from .mappings.mapped_document_envelope import Envelope, unpack
 from .mappings.schema_mapping import Mapping
-from .rewriting.event_rewriter import EventRewriter
+from .rewriting.element_array_rewriter import EventRewriter
 
 if TYPE_CHECKING:
     from .mediator import Mediator

@@ -20,8 +20,8 @@ from pathcast.documents import Entities, Limits, Readable, read
 from pathcast.documents.schema import Schema
 from pathcast.errors import MappingError
 
-from .mappings.document_items import item_of, to_bytes
-from .mappings.mapping_messages import pack
+from .mappings.document_object_tree import item_of, to_bytes
+from .mappings.mapped_document_envelope import pack
 from .mappings.schema_mapping import Mapping, read_tree
 from .schemas.schema_integration import integrate
 from .schemas.schema_sources import open_schema

@@ -1,3 +1,5 @@
+from .attribute_message import PAYLOAD_ID as PAYLOAD_ID
+from .attribute_message import Message as Message
 from .attribute_values import NUMBER as NUMBER
 from .attribute_values import Points as Points
 from .attribute_values import Scalar as Scalar
@@ -15,8 +17,6 @@ from .filters import SomePoint as SomePoint
 from .filters import Term as Term
 from .filters import compare as compare
 from .intervals import Interval as Interval
-from .message import PAYLOAD_ID as PAYLOAD_ID
-from .message import Message as Message
 from .value_encoding import WireLimits as WireLimits
 from .value_encoding import written_name as written_name
 from .wire_format import begun as begun

@@ -9,9 +9,9 @@ Cost: linear. A message about an inserted tuple takes about 10 bytes in addition
 
 from pathcast.errors import MessageError
 
+from .attribute_message import Message
 from .attribute_values import Points, Value
 from .filters import Between, Box, Covers, Differs, Filter, In, NoPoint, SomePoint, Term
-from .message import Message
 from .value_encoding import Reader, WireLimits, put_interval, put_number, put_text, put_value, written_name
 
 MESSAGE, FILTER = 0xC1, 0xC2

@@ -1,8 +1,8 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
 """The wire format of messages for kernels: numbers, values and skylines of one axis, as `wire_format.py` writes them.
 
-Values are given as sortable keys (`joins/query/column_kinds.py`), with the encoding of their kind: a tag and a number
-to subtract from the key. The key of a float is its bits, inverted below zero.
+Values are given as sortable keys (`joins/query/column_kinds_and_keys.py`), with the encoding of their kind: a tag and a
+number to subtract from the key. The key of a float is its bits, inverted below zero.
 
 Invariant: the bytes are those of `wire_format.encode`. Whole numbers to be written are less than 2⁶² away from 0, so
 that differences fit in a word.

@@ -5,7 +5,7 @@
     trace = network.publish(Message({"symbol": "GOOG", "per": 52.1}))
 
 Filters are evaluated on the message without its payload (§2.1 of the select-join paper). `kind` is "cbn"
-(`content_node.py`) or "can" (`can_node.py`); `payloads` makes the network a CN* (`payload_forwarder.py`).
+(`forwarding_table_node.py`) or "can" (`can_node.py`); `payloads` makes the network a CN* (`payload_forwarder.py`).
 
 Invariant: a subscriber gets a message exactly once if one of its filters matches, otherwise never; also with faults.
 Cost: see the files named above; publishing is single-threaded and not thread-safe.
@@ -32,7 +32,7 @@ from .packets import Fetch, Letter, Publication, joined, units_of
 from .payload_cache import PayloadLimits, UnderWay
 from .payload_forwarder import Forwarder, Routing
 from .payload_homes import Homes
-from .tree.content_tree import ContentTree
+from .tree.announcement_tree import ContentTree
 
 Node = str | int
 KINDS = ("cbn", "can")

@@ -6,7 +6,8 @@ which usually decide; a filter object is created only where they cannot (whole n
 subscription names the subscription.
 
 Invariant: `of(message)` returns exactly the subscriptions that have a matching filter.
-Cost: 16 bytes per range and filter, of which a binary join has about 12; `point_blocks.py` has the time per message.
+Cost: 16 bytes per range and filter, of which a binary join has about 12; `point_block_index.py` has the time per
+message.
 """
 
 from collections.abc import Callable, Mapping

@@ -28,7 +28,7 @@ from .can.zones import Box, boxes_size
 from .packet_transit import Transit
 from .packets import ACKNOWLEDGEMENT, Deposit, Done, Fetch, Letter, Publication, Stored, Supply, Uid, unit_size
 from .payload_cache import PayloadLimits, PayloadState
-from .tree.content_node import Step
+from .tree.forwarding_table_node import Step
 
 _REMEMBERED = 4_096
 _LONGEST = 6

@@ -11,8 +11,8 @@ A comparison of a path with a literal is true if *some* node of the path compare
 last node and needs no type of its own. `contains` and `starts-with` look at the *first* node of a path: for the node
 itself, or one of its attributes, there is only one (`StringTest`); elsewhere `First` keeps the path.
 
-Invariant: only `normal_form_constructors.py` and `pattern_assembly.py` build patterns, always in normal form; equal
-patterns compare equal and print alike. A part is built after the parts it holds and never changes, so
+Invariant: only `normal_form_constructors.py` and `cached_pattern_assembly.py` build patterns, always in normal form;
+equal patterns compare equal and print alike. A part is built after the parts it holds and never changes, so
 patterns contain no cycles. The garbage collector therefore need not scan them (`gc=False`): reference counts free them.
 Cost: a node stores its hash when it is built, so hashing a pattern, or a part of it, reads only its top.
 """

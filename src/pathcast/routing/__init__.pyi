@@ -8,8 +8,8 @@ from .forwarding_policy import Policy as Policy
 from .overlay import Overlay as Overlay
 from .overlay import engine_for as engine_for
 from .overlay import streaming_engines as streaming_engines
-from .overlay_table import RouterVisits as RouterVisits
 from .router_messages import encode as encode
 from .routing_report import Delivery as Delivery
 from .routing_report import Report as Report
 from .routing_report import RouterReport as RouterReport
+from .whole_overlay_table import RouterVisits as RouterVisits

@@ -27,13 +27,13 @@ from pathcast.store import offsets_of
 from .annotations.document_annotations import NOTHING, Annotations
 from .document_forwarding import DocumentForwarding
 from .forwarding_policy import Policy
-from .overlay_table import RouterVisits
 from .processing_clock import StoppedClock
 from .router import Router
 from .router_messages import encode
 from .routing_report import RouterReport, Step
 from .snapshot.stored_overlay import StoredOverlay
-from .structure.link_structures import ReceivedStructure
+from .structure.structure_coders_by_neighbour import ReceivedStructure
+from .whole_overlay_table import RouterVisits
 
 T = TypeVar("T")
 _STOPPED = StoppedClock()

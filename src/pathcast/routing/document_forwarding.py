@@ -33,10 +33,10 @@ from .processing_clock import Clock, Stream, run_stream
 from .router import Router
 from .router_messages import MOST_STRUCTURE, Encoded, Message, decode, encode
 from .routing_report import RouterReport, Spent, Step
-from .structure.link_structures import ReceivedStructure, Structures
 from .structure.structure_annotation import Refused
+from .structure.structure_coders_by_neighbour import ReceivedStructure, Structures
 from .structure.structure_matcher import StructureMatcher
-from .table.value_needs import Needs
+from .table.needed_document_values import Needs
 
 T = TypeVar("T")
 F = TypeVar("F", DocumentBatch, Entries, ReceivedStructure)

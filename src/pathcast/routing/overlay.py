@@ -28,7 +28,7 @@ from pathcast.patterns import Namespaces, Pattern, parse
 from pathcast.patterns.parsing import MAX_STEPS
 from pathcast.transmission import Ledger, Topology
 
-from .advertising.advertisement_updates import Advertising
+from .advertising.subscription_advertisement_updates import Advertising
 from .annotations.document_annotations import NOTHING
 from .document_forwarding import DocumentForwarding
 from .forwarding_policy import Policy

@@ -23,11 +23,11 @@ from pathcast.mediation import MediatedReader
 from pathcast.mediation.mappings import is_packed
 from pathcast.patterns import Namespaces, Pattern
 
-from .advertising.advertisement import Advertisement
-from .annotations.aggregate_bindings import Binder
+from .advertising.subscription_advertisement import Advertisement
+from .annotations.advertised_annotation_hints import ChangingDerived
+from .annotations.aggregate_wildcard_binder import Binder
 from .annotations.data_pattern_occurrences import LabelMemory
-from .annotations.derived_information import ChangingDerived
-from .structure.link_structures import Structures
+from .structure.structure_coders_by_neighbour import Structures
 from .table.routing_table import RoutingTable, Target
 
 

@@ -28,7 +28,7 @@ from pathcast.errors import LimitError, PathcastError
 from pathcast.patterns import Namespaces
 
 from .broker_targets import Target, Targets
-from .markup_skeletons import Skeletons
+from .markup_tokeniser import Skeletons
 from .message.message_format import compressor_of
 from .message.message_limits import MessageLimits
 from .summary import RoXSum

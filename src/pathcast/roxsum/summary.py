@@ -8,8 +8,8 @@
 
 The summary is a tree with one node per label path of the documents; the extent of a node holds the documents in which
 an element with that path has no child elements. A document has a path exactly if it is in the extent of the path or of
-one below it. The batch also holds the documents' contents (`batch_contents.py`), so that each document is restored byte
-for byte.
+one below it. The batch also holds the documents' contents (`tokenised_batch_contents.py`), so that each document is
+restored byte for byte.
 
 After Vagena, Moro and Tsotras: RoXSum (ICDE 2007). The paper's structure answers linear paths exactly; other patterns
 get candidates from it and are verified on the document (`summary_filter.py`).
@@ -32,12 +32,12 @@ from pathcast.errors import MessageError, PathcastError
 from pathcast.kernels import Int32s, Int64s
 from pathcast.matching import Matcher
 
-from .batch_contents import Contents
 from .broker_targets import Target, Targets
-from .markup_skeletons import Skeletons
+from .markup_tokeniser import Skeletons
 from .message.message_limits import MessageLimits
-from .summarized_documents import SummarizedDocuments
+from .summarized_batch_queries import SummarizedDocuments
 from .summary_filter import Filtering, numbers_of
+from .tokenised_batch_contents import Contents
 
 # Documents are read in groups of up to this many bytes.
 _GROUP_BYTES = 16 << 20

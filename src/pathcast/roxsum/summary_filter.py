@@ -33,11 +33,11 @@ from pathcast.matching import Matcher, View
 from pathcast.matching.results import SubscriberRows
 from pathcast.store import offsets_of
 
-from .batch_contents import with_rows_replaced
 from .broker_targets import Target, Targets
-from .document_extent_kernels import Leaves, Marks, PathEntries, collect_entries, keep_own
+from .label_path_extent_kernels import Leaves, Marks, PathEntries, collect_entries, keep_own
 from .required_paths import Demands
 from .token_table_kernels import NONE
+from .tokenised_batch_contents import with_rows_replaced
 
 if TYPE_CHECKING:
     from .summary import RoXSum

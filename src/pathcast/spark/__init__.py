@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from .files.file_source import stream_files
     from .joins.extract_rows import extract_rows
     from .joins.join_deliveries import deliver_joins
-    from .joins.join_subscriptions import join_subscriptions
     from .joins.join_versions import JoinsVersion, open_joins, publish_joins
     from .joins.new_subscriber_contents import initial_contents
-    from .matching.document_deliveries import dead_letters, deliver, with_source, write_once
+    from .joins.standing_join_stream import join_subscriptions
+    from .matching.deliveries_and_dead_letters import dead_letters, deliver, with_source, write_once
     from .matching.match_documents import match_documents
     from .matching.mediate_documents import Mediating, mediate
     from .matching.parse_documents import parse_documents
@@ -82,14 +82,14 @@ _FILES = {
     "StructuredFormatter": "matching.stream_metrics",
     "SubscriptionReport": "publishing.subscription_report",
     "compile_subscriptions": "publishing.compile_subscriptions",
-    "dead_letters": "matching.document_deliveries",
-    "deliver": "matching.document_deliveries",
+    "dead_letters": "matching.deliveries_and_dead_letters",
+    "deliver": "matching.deliveries_and_dead_letters",
     "deliver_joins": "joins.join_deliveries",
     "disseminate": "overlay.route_documents",
     "expand": "matching.summarize_documents",
     "extract_rows": "joins.extract_rows",
     "initial_contents": "joins.new_subscriber_contents",
-    "join_subscriptions": "joins.join_subscriptions",
+    "join_subscriptions": "joins.standing_join_stream",
     "latest": "publishing.index_versions",
     "match_documents": "matching.match_documents",
     "mediate": "matching.mediate_documents",
@@ -108,8 +108,8 @@ _FILES = {
     "stream_files": "files.file_source",
     "summarize": "matching.summarize_documents",
     "visits_as_rows": "overlay.route_documents",
-    "with_source": "matching.document_deliveries",
-    "write_once": "matching.document_deliveries",
+    "with_source": "matching.deliveries_and_dead_letters",
+    "write_once": "matching.deliveries_and_dead_letters",
 }
 
 

@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from pathcast.joins.partition.join_value_parts import Key, Parts
+from pathcast.joins.partition.value_partitioned_join import Key, Parts
 from pathcast_lab.harness import Rows, find
 from pathcast_lab.spark.standing_join_experiments import NATIVE, OURS, RECOVERY
 from pathcast_lab.spark.standing_join_rivals import make_tables, one_server

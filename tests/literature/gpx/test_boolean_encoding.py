@@ -16,7 +16,7 @@ from pathcast.literature.gpx.boolean_encoding import (
     predicates,
     publications,
 )
-from pathcast.literature.gpx.step_places import Place, Tag, Unencodable
+from pathcast.literature.gpx.step_positions import Place, Tag, Unencodable
 from pathcast.matching.reference.pattern_embedding import Embedding
 from pathcast.patterns import parse
 from tests.literature.gpx.drawn import random_element, random_path

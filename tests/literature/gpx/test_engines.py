@@ -11,7 +11,7 @@ import pathcast
 from pathcast import LimitError, Limits, Subscriptions
 from pathcast.documents import DocumentBatch, read_batch
 from pathcast.literature.gpx import GpxEngine, GpxFirstEngine, GpxLastEngine
-from pathcast.literature.gpx import predicate_number_kernels as predicate_kernels
+from pathcast.literature.gpx import predicate_numbering_kernels as predicate_kernels
 from pathcast.literature.gpx.boolean_encoding import (
     Distance,
     FromEnd,
@@ -22,10 +22,10 @@ from pathcast.literature.gpx.boolean_encoding import (
     predicates,
 )
 from pathcast.literature.gpx.path_predicates import encode_table
-from pathcast.literature.gpx.predicate_number_kernels import AT_LEAST, EQUAL
+from pathcast.literature.gpx.predicate_numbering_kernels import AT_LEAST, EQUAL
 from pathcast.literature.gpx.predicate_tables import Columns
 from pathcast.literature.gpx.run_kernels import MOST_REPEATS
-from pathcast.literature.gpx.step_places import Tag
+from pathcast.literature.gpx.step_positions import Tag
 from pathcast.matching.engine_contract import Engine
 from pathcast.matching.reference import ReferenceEngine
 from pathcast.matching.table.pattern_table import PatternTable

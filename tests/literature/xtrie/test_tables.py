@@ -6,7 +6,8 @@ import pytest
 
 from pathcast.documents import Names
 from pathcast.literature.xtrie.decomposition import NONE, Twigs
-from pathcast.literature.xtrie.stack_layout_kernels import (
+from pathcast.literature.xtrie.tables import build_tables
+from pathcast.literature.xtrie.trie_and_stack_layout_kernels import (
     ALWAYS,
     MOST_BRANCHES,
     N_IN,
@@ -17,10 +18,9 @@ from pathcast.literature.xtrie.stack_layout_kernels import (
     R_ENTRY,
     R_LIVE,
 )
-from pathcast.literature.xtrie.tables import build_tables
 from pathcast.matching.table.pattern_table import PatternTable
 from pathcast.patterns import parse
-from pathcast.patterns.parsing.plain_paths import PathEncoder
+from pathcast.patterns.parsing.plain_path_encoder import PathEncoder
 
 
 def rows_of(xpath: str) -> list[tuple[str, str, int, str]]:

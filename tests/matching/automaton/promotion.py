@@ -4,7 +4,7 @@ from time import sleep
 
 from pathcast import Matcher
 from pathcast.matching.automaton import AutomatonEngine
-from pathcast.matching.automaton.updates.index_generation import Generation
+from pathcast.matching.automaton.updates.immutable_index_state import Generation
 
 
 def at_rest(matcher: Matcher) -> Generation:

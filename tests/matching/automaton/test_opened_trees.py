@@ -15,7 +15,7 @@ from pathcast.matching.automaton.values.value_index import DemandTable
 from pathcast.matching.automaton.verify.candidate_verifier import renumbered
 from pathcast.matching.automaton.verify.condition_table import Conditions
 from pathcast.matching.automaton.verify.tree_store import TreeStore
-from pathcast.matching.table import tree_patterns as trees
+from pathcast.matching.table import tree_pattern_texts as trees
 from pathcast.patterns import Pattern, parse
 from pathcast.store import open_snapshot, write_snapshot
 from pathcast.workloads import SubscriptionOptions, generate_documents, generate_subscriptions, news_schema

@@ -9,7 +9,7 @@ import pytest
 from pathcast import Matcher, Subscriptions
 from pathcast.kernels import Int32s
 from pathcast.matching import Tuning
-from pathcast.matching.automaton.updates.index_generation import Generation, Index
+from pathcast.matching.automaton.updates.immutable_index_state import Generation, Index
 from pathcast.matching.automaton.updates.index_updates import IndexUpdates
 from pathcast.workloads import SubscriptionOptions, generate_documents, generate_subscriptions, news_schema
 from tests.matching.automaton.promotion import at_rest

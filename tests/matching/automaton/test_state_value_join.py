@@ -14,10 +14,10 @@ from pathcast import Subscriptions
 from pathcast.documents import DocumentBatch, Names
 from pathcast.matching import Tuning
 from pathcast.matching.automaton.values import state_value_join as joins
-from pathcast.matching.automaton.values.ancestor_tests import bound_tests, demand_at, spine_of
+from pathcast.matching.automaton.values.ancestor_value_tests import bound_tests, demand_at, spine_of
 from pathcast.matching.automaton.values.state_value_join_kernels import DOWN, join_documents
 from pathcast.patterns import parse
-from pathcast.patterns.parsing.plain_paths import PathEncoder
+from pathcast.patterns.parsing.plain_path_encoder import PathEncoder
 
 NAMES = ("a", "b", "c")
 LITERALS = ("1", "2", "2.0", "-1", "'x'", "'1'", "' 2 '", "''")

@@ -15,7 +15,7 @@ from pathcast.matching.automaton.twigs.twig_patterns import twig_of
 from pathcast.matching.automaton.values.state_value_join_kernels import ANYWHERE, DOWN
 from pathcast.matching.automaton.verify.candidate_verifier import Verifier
 from pathcast.patterns import parse
-from pathcast.patterns.parsing.plain_paths import PathEncoder
+from pathcast.patterns.parsing.plain_path_encoder import PathEncoder
 
 NAMES = ("a", "b", "c")
 

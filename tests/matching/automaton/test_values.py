@@ -8,7 +8,7 @@ import pytest
 from pathcast import Subscriptions
 from pathcast.documents import Names
 from pathcast.matching import Matcher, Tuning
-from pathcast.matching.automaton.values.required_tests import demands
+from pathcast.matching.automaton.values.required_value_tests import demands
 from pathcast.matching.automaton.values.value_index import DemandTable
 from pathcast.patterns import parse
 

@@ -13,8 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pathcast.joins import Client, Schema
-from pathcast.joins.partition.standing_joins import StandingJoins
-from pathcast.joins.query.value_text import write_row
+from pathcast.joins.partition.standing_join_definition import StandingJoins
+from pathcast.joins.query.value_text_conversion import write_row
 from pathcast.messages import decode
 from pathcast.spark import open_joins, publish_joins
 

@@ -90,7 +90,7 @@ class Entrant:
 
 def _describe(messages: "Iterable[Message]", tally: Tally) -> None:
     """Count skylines of tuples that come, their points and their bytes."""
-    from pathcast.joins.schemes.message_attributes import ARRIVE, KIND, SKYLINE
+    from pathcast.joins.schemes.reserved_message_attributes import ARRIVE, KIND, SKYLINE
     from pathcast.messages import Message, Points
 
     for message in messages:
@@ -170,7 +170,7 @@ def check_clients(
 
 def deliver(message: "Message", clients: "Iterable[Client]") -> None:
     """Hand a message to all clients, or only to the one that the message names, as filters would."""
-    from pathcast.joins.schemes.message_attributes import TO
+    from pathcast.joins.schemes.reserved_message_attributes import TO
 
     for client in clients:
         if message.get(TO, client.id) == client.id:
@@ -197,7 +197,7 @@ def _clients(entrant: Entrant, ids: Sequence[int]) -> "list[Client]":
 
 def check_results(run: Run, entrant: Entrant, rivals: Sequence[Rival], changes: "Sequence[Change]", count: int) -> None:
     """Compare what `enum-j` sends for some insertions with what the rivals find: who has results, and how many."""
-    from pathcast.joins.schemes.message_attributes import RESULTS, TO
+    from pathcast.joins.schemes.reserved_message_attributes import RESULTS, TO
     from pathcast.messages import Points
 
     for _ in range(count):

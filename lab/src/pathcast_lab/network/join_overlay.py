@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from pathcast.joins import JoinServer
-from pathcast.joins.schemes.message_attributes import ARRIVE, DEPART, EXPOSE, KIND, TO, WITHDRAW
+from pathcast.joins.schemes.reserved_message_attributes import ARRIVE, DEPART, EXPOSE, KIND, TO, WITHDRAW
 from pathcast.kernels import Floats, Int64s
 from pathcast.messages import Filter, In, Interval, Message
 from pathcast.network import Axis, ContentNetwork, PayloadLimits, Space, join_space, result_space

@@ -17,7 +17,7 @@ from pathcast.kernels import Int64s
 from pathcast.messages import Filter, Message
 from pathcast.network import ContentNetwork, PayloadLimits, Traffic
 from pathcast.network.can.filter_points import Probe, Shaped
-from pathcast.network.tree.content_node import Step
+from pathcast.network.tree.forwarding_table_node import Step
 from pathcast.transmission import Underlay
 from pathcast_lab.workloads import JoinWorkload
 

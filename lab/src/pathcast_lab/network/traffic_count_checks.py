@@ -8,7 +8,7 @@ Cost: some milliseconds per subscription that is registered, and per message.
 """
 
 from pathcast.joins import JoinServer
-from pathcast.joins.schemes.message_attributes import FORM, TO
+from pathcast.joins.schemes.reserved_message_attributes import FORM, TO
 from pathcast.messages import Filter, In
 from pathcast.network import ContentNetwork
 from pathcast_lab.harness import Run

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from pathcast.joins.schemes.message_attributes import TO
+from pathcast.joins.schemes.reserved_message_attributes import TO
 from pathcast.kernels import Bools, Int32s, Int64s
 from pathcast.messages import Message
 from pathcast.network.can.can_membership import AddressSpace

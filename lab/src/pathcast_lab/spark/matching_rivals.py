@@ -24,7 +24,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from pathcast.spark.matching.document_columns import parts_of_values
+from pathcast.spark.matching.arrow_document_columns import parts_of_values
 from pathcast.spark.matching.match_documents import match_documents, match_part
 from pathcast.spark.matching.worker_index import Index
 from pathcast.spark.sessions.spark_session import session

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
 from pathcast.mediation import Mediator
-from pathcast.spark.matching.document_deliveries import deliver
+from pathcast.spark.matching.deliveries_and_dead_letters import deliver
 from pathcast.spark.matching.match_documents import match_documents
 from pathcast.spark.matching.mediate_documents import Mediating
 from pathcast.spark.matching.summarize_documents import summarize

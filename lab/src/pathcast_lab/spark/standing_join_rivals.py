@@ -8,7 +8,7 @@ from time import perf_counter, sleep
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pathcast.joins.partition.standing_joins import StandingJoins
+    from pathcast.joins.partition.standing_join_definition import StandingJoins
     from pathcast_lab.workloads import JoinBatch
 
 # A change under its number: number, insert or delete, table, row.
@@ -34,7 +34,7 @@ def make_tables(subscriptions: int, values: int, base: int, joined: int, changes
     import numpy as np
 
     from pathcast.joins import Schema
-    from pathcast.joins.partition.standing_joins import StandingJoins
+    from pathcast.joins.partition.standing_join_definition import StandingJoins
     from pathcast_lab.workloads import JOINING, balanced, binary_joins, zipf_counts
     from pathcast_lab.workloads import values as drawn
 
@@ -135,7 +135,7 @@ class JoinStream:
         return writer.option("checkpointLocation", str(self._folder / "checkpoint")).start()
 
     def _put(self, changes: Sequence[Numbered]) -> None:
-        from pathcast.joins.query.value_text import write_row
+        from pathcast.joins.query.value_text_conversion import write_row
 
         numbers, verbs, tables, rows = zip(*changes, strict=True)
         written = [write_row(row) for row in rows]

@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .market import NEWCOMER, Market, is_damaged
 from .pipeline_inputs import Subscription, subscriptions_of
 from .publisher_schemas import Report, write
 from .stream_output_reader import columns_of
+from .synthetic_market import NEWCOMER, Market, is_damaged
 
 
 @dataclass(frozen=True)

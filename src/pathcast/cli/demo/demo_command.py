@@ -3,8 +3,8 @@
     documents/ ── mediation ─┬─ 15 routers ──────▶ deliveries/, links/, dead-letters/
      five schemas            └─ rows ── joins ───▶ messages/, dead-changes/
 
-Inputs: market.py, publisher_schemas.py, pipeline_inputs.py. Course of events: crash_story.py. Check of the output:
-delivery_check.py.
+Inputs: synthetic_market.py, publisher_schemas.py, pipeline_inputs.py. Course of events: stream_crash_scenario.py. Check
+of the output: delivery_check.py.
 
 Everything is written to one folder, together with a description of its files (ABOUT.txt). A later demo replaces the
 folder only if it finds that description.
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pathcast.transmission import Ledger
 
     from .delivery_check import Line
-    from .market import Market
+    from .synthetic_market import Market
 
 # Sized so that the demo takes less than two minutes on two cores.
 DOCUMENTS, SUBSCRIPTIONS, READERS, INVESTORS = 6_000, 6_000, 150, 100
@@ -75,9 +75,9 @@ def demo(
     """
     from rich.console import Console
 
-    from .crash_story import Story
-    from .market import Market
     from .pipeline_inputs import let_newcomers_in, make_up
+    from .stream_crash_scenario import Story
+    from .synthetic_market import Market
 
     console = Console(highlight=False, soft_wrap=True)
     prepare(output)

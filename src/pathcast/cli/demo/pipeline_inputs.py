@@ -8,7 +8,8 @@
     investors.csv      subscriber, query: the standing joins
     pipeline.toml      the pipeline
 
-Everything is drawn from one seed (market.py). Some documents are damaged on purpose: a pipeline must cope with them.
+Everything is drawn from one seed (synthetic_market.py). Some documents are damaged on purpose: a pipeline must cope
+with them.
 """
 
 import csv
@@ -17,8 +18,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .market import NEWCOMERS, Market, is_damaged
 from .publisher_schemas import mediator, write
+from .synthetic_market import NEWCOMERS, Market, is_damaged
 
 if TYPE_CHECKING:
     from pathcast.routing import Overlay

@@ -19,13 +19,13 @@ from pathcast.kernels import Int8s, Int64s, UInt8s
 from pathcast.store import Texts, offsets_of
 
 from ..document_batch import DocumentBatch
+from ..document_batch_splicing import splice
 from ..document_limits import Limits
-from ..document_replacement import splice
 from ..expanded_names import Names
 from ..expanded_names_kernels import NameIndex, index_names
 from ..expat_reader import BatchBuilder, Entities
 from .character_kernels import PADDING
-from .scan_table_kernels import (
+from .scanner_array_layout_kernels import (
     A_LENGTH,
     A_NAME,
     A_ROWS,
@@ -67,7 +67,7 @@ from .scan_table_kernels import (
     ScanScratch,
 )
 from .scanner_kernels import bounds, scan
-from .structure_kernels import ROOM
+from .structural_byte_index_kernels import ROOM
 
 # A table has room for this many names of documents, and this many bytes of them. For a batch with more it grows, up to
 # the second number; beyond that, expat reads the documents.

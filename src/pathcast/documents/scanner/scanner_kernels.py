@@ -22,9 +22,18 @@ from pathcast.kernels import Int8s, Int64s, UInt8s, Writable, bit_count, kernel,
 
 from ..expanded_names_kernels import NameIndex
 from .character_kernels import BANG, CLASS, EQUALS, HYPHEN, LT, QUESTION, SLASH, SPACE, begins, skip_space
-from .markup_kernels import BOM, CDATA, DOCTYPE, XML_DECLARATION, comment, doctype, instruction, xml_declaration
-from .plain_markup_kernels import plain_markup
-from .scan_table_kernels import (
+from .declaration_and_namespace_kernels import (
+    BOM,
+    CDATA,
+    DOCTYPE,
+    XML_DECLARATION,
+    comment,
+    doctype,
+    instruction,
+    xml_declaration,
+)
+from .plain_markup_fast_path_kernels import plain_markup
+from .scanner_array_layout_kernels import (
     A_NAME,
     ASK,
     E_END,
@@ -56,7 +65,7 @@ from .scan_table_kernels import (
     ScanRows,
     ScanScratch,
 )
-from .structure_kernels import WINDOW, equals_signs, tag_openings
+from .structural_byte_index_kernels import WINDOW, equals_signs, tag_openings
 from .tag_kernels import end_tag, start_tag
 from .text_kernels import cdata, plain_text, text
 

@@ -24,8 +24,8 @@ from .character_kernels import (
     skip_space,
     value_bytes,
 )
-from .markup_kernels import XMLNS, bind, bound_twice, decoded_value, equals_quote, spelt
-from .scan_table_kernels import (
+from .declaration_and_namespace_kernels import XMLNS, bind, bound_twice, decoded_value, equals_quote, spelt
+from .scanner_array_layout_kernels import (
     A_LENGTH,
     A_NAME,
     E_ATTRIBUTES,

@@ -1,6 +1,3 @@
-from .decoded_batch import Decoding as Decoding
-from .decoded_batch import batch_of as batch_of
-from .decoded_batch import reason as reason
 from .element_decoder_kernels import PathTable as PathTable
 from .element_encoder_kernels import ITEM_BYTES as ITEM_BYTES
 from .element_encoder_kernels import NO_ROOM as NO_ROOM
@@ -13,10 +10,13 @@ from .element_encoder_kernels import encode_document as encode_document
 from .element_encoder_kernels import write_definitions as write_definitions
 from .packed_documents import pack as pack
 from .packed_documents import unpack as unpack
-from .structure_header_kernels import OK as OK
-from .structure_header_kernels import PATH_BYTES as PATH_BYTES
-from .structure_header_kernels import R_ROWS as R_ROWS
-from .structure_header_kernels import Definitions as Definitions
-from .structure_header_kernels import read_definitions as read_definitions
+from .packed_header_decoder_kernels import OK as OK
+from .packed_header_decoder_kernels import PATH_BYTES as PATH_BYTES
+from .packed_header_decoder_kernels import R_ROWS as R_ROWS
+from .packed_header_decoder_kernels import Definitions as Definitions
+from .packed_header_decoder_kernels import read_definitions as read_definitions
+from .structure_batch_decoder import Decoding as Decoding
+from .structure_batch_decoder import batch_of as batch_of
+from .structure_batch_decoder import reason as reason
 from .varint_kernels import AT as AT
 from .varint_kernels import S_ROWS as S_ROWS

@@ -16,7 +16,7 @@ import numpy as np
 from pathcast.kernels import Int32s, Int64s, Matrix, UInt8s, Writable, kernel, part
 
 from .element_encoder_kernels import BACK, INLINE
-from .structure_header_kernels import (
+from .packed_header_decoder_kernels import (
     CUT,
     NO_NAME,
     NO_PARENT,

@@ -23,10 +23,10 @@ from pathcast.kernels import Int32s, Int64s
 from ..document_batch import Bytes, DocumentBatch
 from ..expanded_names import Names
 from ..label_paths import LabelPaths
-from . import structure_header_kernels as header
-from .decoded_batch import Decoding, batch_of, reason
+from . import packed_header_decoder_kernels as header
 from .element_decoder_kernels import PathTable
 from .element_encoder_kernels import NO_ROOM, BatchPaths, Everything, NameBytes, Numbers, pack_documents
+from .structure_batch_decoder import Decoding, batch_of, reason
 
 
 def pack(batch: DocumentBatch) -> tuple[Bytes, Int64s]:

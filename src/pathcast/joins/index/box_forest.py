@@ -40,9 +40,9 @@ from .box_forest_kernels import (
     read_out,
     rebuild,
 )
+from .box_place_hash_kernels import any_known, enter, enter_again, place_of
 from .box_update_kernels import graft, insert, remove, sprout
-from .name_places_kernels import any_known, enter, enter_again, place_of
-from .scratch_arrays import scratch
+from .mmap_scratch_arrays import scratch
 from .window_query_kernels import BoxTrees
 
 Words = Int64s

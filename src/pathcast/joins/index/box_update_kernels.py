@@ -35,7 +35,7 @@ from .box_forest_kernels import (
     new_leaf,
     new_pair,
 )
-from .name_places_kernels import NONE, find, forget
+from .box_place_hash_kernels import NONE, find, forget
 
 
 @rare

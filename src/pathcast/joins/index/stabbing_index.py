@@ -19,13 +19,13 @@ import numpy as np
 
 from pathcast.kernels import Int64s
 
-from ..query.column_kinds import Kind, TextKey
+from ..query.column_kinds_and_keys import Kind, TextKey
 from .box_cluster_kernels import Clusters
 from .box_forest import Forest
 from .box_forest_kernels import GREATEST, LEAST
-from .panel_index import Comparison, Ends, Ids, Point, Ranges, SemijoinIndex
+from .mmap_scratch_arrays import scratch
 from .scan_index import ScanIndex, union
-from .scratch_arrays import scratch
+from .semijoin_index import Comparison, Ends, Ids, Point, Ranges, SemijoinIndex
 from .stabbing_index_kernels import (
     any_affected,
     any_unaffected,

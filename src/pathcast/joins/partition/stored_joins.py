@@ -29,7 +29,7 @@ from ..query.select_join_query import Selection
 from ..query.subscription_arrays import ASKED_ARRAYS, StoredAsked, asked_arrays
 from ..query.table_schema import Schema
 from ..schemes.semijoin_forms import Form
-from .standing_joins import StandingJoins, SubscriptionSeries
+from .standing_join_definition import StandingJoins, SubscriptionSeries
 
 KIND = "standing joins"
 LAYOUT = 2

@@ -28,9 +28,9 @@ from dataclasses import dataclass, field
 from pathcast.errors import QueryError
 
 from ..schemes.semijoin_groups import Group, IndexMaker
-from ..schemes.semijoin_schemes import SemijoinScheme
+from ..schemes.semijoin_maintenance import SemijoinScheme
 from ..server.row_bags import Bag
-from ..server.sorted_runs import View
+from ..server.sorted_row_views import View
 from .select_join_query import Query
 from .table_schema import Edge, Schema
 

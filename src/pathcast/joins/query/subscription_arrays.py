@@ -22,7 +22,7 @@ from pathcast.kernels import AnyArray, Int64s, UInt8s
 from pathcast.messages import Filter, In, Interval, Message, Points, decode, decode_filter, encode, encode_filter
 from pathcast.store import check_pieces
 
-from ..partition.standing_joins import Query, SingleSubscription
+from ..partition.standing_join_definition import Query, SingleSubscription
 from .select_join_query import Selection
 
 NOBODY, NAME, NUMBER = range(3)

@@ -17,9 +17,9 @@ from pathcast.errors import QueryError
 from pathcast.kernels import AnyArray, Floats, Int64s
 from pathcast.messages import Interval
 
-from ..index.scratch_arrays import scratch
+from ..index.mmap_scratch_arrays import scratch
 from ..schemes.semijoin_forms import Form
-from .column_kinds import FLOAT, INT, Kind
+from .column_kinds_and_keys import FLOAT, INT, Kind
 from .join_subscription import Subscription
 from .select_join_query import Column, Query, Selection
 from .table_schema import Draft, Edge, Schema

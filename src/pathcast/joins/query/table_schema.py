@@ -6,7 +6,7 @@
 A column without a declared kind takes the kind of its first value or constant (numbers become floats),
 together with all columns that it joins. An edge may have several columns (`A.x = B.x and A.y = B.y`); the graph may
 have cycles, and several edges between two tables. `payloads` names large columns that are stored separately
-(`payload_columns.py`).
+(`payload_column_split.py`).
 
 Invariant: columns that an edge joins hold one family of values. Kinds settle once and never change. The kinds of a
 `Draft` become part of the schema only by `settle`, so that a rejected change or subscription leaves no trace.
@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from pathcast.errors import ChangeError, SchemaError
 from pathcast.messages import Scalar
 
-from .column_kinds import KIND_NAMES, Kind, kind_named, kind_of
+from .column_kinds_and_keys import KIND_NAMES, Kind, kind_named, kind_of
 
 if TYPE_CHECKING:
-    from .payload_columns import SplitSchema
+    from .payload_column_split import SplitSchema
 
 Row: TypeAlias = tuple[Scalar, ...]
 _NAME = re.compile(r"[^\W\d]\w*")
@@ -81,14 +81,14 @@ class Schema:
             self._add_edge(join)
         self.inside: SplitSchema | None = None
         if payloads:
-            from . import payload_columns as apart
+            from . import payload_column_split as apart
 
             self.inside = apart.SplitSchema(self, {table: _names(columns) for table, columns in payloads.items()})
             self._kinds = apart.PlacedKinds(self.inside)
 
     @property
     def internal(self) -> "Schema":
-        """The schema of the tables as they are stored, with separate payloads (`payload_columns.py`)."""
+        """The schema of the tables as they are stored, with separate payloads (`payload_column_split.py`)."""
         return self.inside.schema if self.inside else self
 
     def _add_table(self, table: str, columns: str | Mapping[str, str | None] | Iterable[str]) -> None:

@@ -28,10 +28,10 @@ Cost: that of the index; `tup` O(|J|), `clu` O(τ log |J|) for τ anchors.
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeAlias
 
-from ..index.panel_index import Ranges, SemijoinIndex
 from ..index.scan_index import minimal_ranges
-from ..query.column_kinds import TextKey
-from ..server.sorted_runs import Run
+from ..index.semijoin_index import Ranges, SemijoinIndex
+from ..query.column_kinds_and_keys import TextKey
+from ..server.sorted_row_views import Run
 from .skyline_envelope import envelope, inside
 
 FLAVOURS = ("tup", "sub", "clu", "clu+", "min")

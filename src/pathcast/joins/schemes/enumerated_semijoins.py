@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterable, Iterator
 
 from pathcast.messages import Message, Points, Value
 
-from .content_messages import change, changed_columns, come, go
-from .message_attributes import TO
+from .reserved_message_attributes import TO
+from .row_listing_messages import change, changed_columns, come, go
 from .semijoin_groups import FilterEvent, Group
-from .semijoin_schemes import SemijoinScheme, Version
+from .semijoin_maintenance import SemijoinScheme, Version
 
 _Listed = tuple[str, Points]
 

@@ -2,8 +2,8 @@
 
 A message carries a tuple and as much of the server's state as filters need to decide whom it concerns: a skyline for an
 inserted or deleted base tuple, the neighbours of a filtering tuple for the tuples that it exposes or withdraws
-(`message_attributes.py` has the forms). Variants differ only in the skyline. A selection needs no state: its messages
-are the tuples.
+(`reserved_message_attributes.py` has the forms). Variants differ only in the skyline. A selection needs no state: its
+messages are the tuples.
 
 A withdrawal carries no base tuples: a client that it concerns drops all tuples of the join value.
 
@@ -17,14 +17,13 @@ from typing import Any, NamedTuple
 
 from pathcast.messages import Message, Points, Scalar, Value
 
-from ..index.panel_index import Ends, Ids
-from ..query.column_kinds import Kind
+from ..index.semijoin_index import Ends, Ids
+from ..query.column_kinds_and_keys import Kind
 from ..query.select_join_query import Column, Query
 from ..query.table_schema import Row
 from ..server.row_bags import Bag
-from .content_messages import changed_columns
 from .descriptive_skylines import Corners, describe
-from .message_attributes import (
+from .reserved_message_attributes import (
     ABOVE,
     ARRIVE,
     AT,
@@ -42,9 +41,10 @@ from .message_attributes import (
     SKYLINE,
     WITHDRAW,
 )
+from .row_listing_messages import changed_columns
 from .semijoin_forms import Form
 from .semijoin_groups import FilterEvent, Group, IndexMaker
-from .semijoin_schemes import Choice, SemijoinScheme, Version
+from .semijoin_maintenance import Choice, SemijoinScheme, Version
 
 _NO_PAYLOAD: frozenset[str] = frozenset()
 

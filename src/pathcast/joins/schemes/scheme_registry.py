@@ -7,10 +7,10 @@ from pathcast.errors import QueryError
 
 from ..server.row_bags import Bag
 from .enumerated_semijoins import EnumeratedSemijoins
-from .join_results import EnumeratedResults, ReformulatedResults, ResultScheme
+from .join_result_schemes import EnumeratedResults, ReformulatedResults, ResultScheme
 from .reformulated_semijoins import ReformulatedSemijoins, RelaxedSelections
 from .semijoin_groups import IndexMaker
-from .semijoin_schemes import SemijoinScheme
+from .semijoin_maintenance import SemijoinScheme
 
 Scheme: TypeAlias = SemijoinScheme | ResultScheme
 _Maker: TypeAlias = Callable[[Mapping[str, Bag], IndexMaker, int | None], Scheme]

@@ -13,7 +13,7 @@ from pathcast.messages import Filter, Interval, Points, Scalar, Value
 
 from ..query.select_join_query import Query
 from ..query.table_schema import Edge
-from .message_attributes import semijoin_filters, unicast
+from .reserved_message_attributes import semijoin_filters, unicast
 
 _AXES = ("number", "table", "edge", "axes")
 

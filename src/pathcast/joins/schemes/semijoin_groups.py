@@ -27,11 +27,11 @@ from typing import Any, NamedTuple
 
 from pathcast.messages import Interval
 
-from ..index.panel_index import Comparison, Ends, Ids, Ranges, SemijoinIndex
-from ..query.column_kinds import Kind
+from ..index.semijoin_index import Comparison, Ends, Ids, Ranges, SemijoinIndex
+from ..query.column_kinds_and_keys import Kind
 from ..query.table_schema import Row
 from ..server.row_bags import Bag
-from ..server.sorted_runs import Run, View
+from ..server.sorted_row_views import Run, View
 from .semijoin_forms import Form
 from .skyline_envelope import envelope, inside
 

@@ -12,7 +12,7 @@ orthant (one that has z's key on an axis is in both), with keys turned such that
 the order of the axes is in the envelope, all that it dominates are not, and so on with the rest.
 
 Cost: a pass over the n points of an orthant for each of the k in the envelope, O(2^d n + n k d) on d axes; on one axis
-two neighbours (`sorted_runs.py`).
+two neighbours (`sorted_row_views.py`).
 """
 
 from collections.abc import Sequence

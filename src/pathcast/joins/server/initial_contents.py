@@ -1,9 +1,9 @@
 """Initial contents of new subscribers, part by part.
 
 A subscriber's content of a table is a semijoin along one edge, and a part has all rows of a join value of an edge
-(`join_value_parts.py`); so the contents of all parts together are the subscriber's content. Each part yields a message
-to one subscription that lists rows (`content_messages.py`). A client reads these messages in any order, then the
-messages of all changes after the states.
+(`value_partitioned_join.py`); so the contents of all parts together are the subscriber's content. Each part yields a
+message to one subscription that lists rows (`row_listing_messages.py`). A client reads these messages in any order,
+then the messages of all changes after the states.
 
 Invariant: the lists of all parts together are the contents of the server with these tables.
 Cost: one index look-up per row and form, plus the listed rows.
@@ -13,10 +13,10 @@ from collections.abc import Iterator
 
 from pathcast.messages import Message
 
-from ..partition.join_value_parts import Parts
-from ..partition.standing_joins import StandingJoins
+from ..partition.standing_join_definition import StandingJoins
+from ..partition.value_partitioned_join import Parts
 from ..query.table_schema import Row
-from ..schemes.content_messages import Listing
+from ..schemes.row_listing_messages import Listing
 
 
 class InitialContents:

@@ -18,8 +18,8 @@ from pathcast.messages import Message, Points, Scalar, Value
 from ..query.join_subscription import Subscription
 from ..query.select_join_query import Query
 from ..query.table_schema import Edge, Row, Schema
-from ..schemes.join_results import representatives
-from ..schemes.message_attributes import (
+from ..schemes.join_result_schemes import representatives
+from ..schemes.reserved_message_attributes import (
     ARRIVE,
     CHANGE,
     COME,

@@ -29,20 +29,20 @@ from ..index.scan_index import ScanIndex
 from ..index.stabbing_index import stabbing_index
 from ..query.join_decomposition import Statistics, preferences
 from ..query.join_subscription import Subscription
-from ..query.payload_columns import Split
+from ..query.payload_column_split import Split
 from ..query.select_join_query import Column, Query, Selection
 from ..query.sql_parser import read_sql
 from ..query.subscription_batches import Batch, Registry, read_batch
 from ..query.table_schema import Draft, Row, Schema
-from ..schemes.content_messages import changed_columns
-from ..schemes.join_results import ResultScheme
-from ..schemes.message_attributes import TO
+from ..schemes.join_result_schemes import ResultScheme
+from ..schemes.reserved_message_attributes import TO
+from ..schemes.row_listing_messages import changed_columns
 from ..schemes.scheme_registry import DEFAULT, make_scheme
 from ..schemes.semijoin_forms import Form, subscription_filters
 from ..schemes.semijoin_groups import Group, IndexMaker
-from ..schemes.semijoin_schemes import Change, SemijoinScheme, Version
+from ..schemes.semijoin_maintenance import Change, SemijoinScheme, Version
+from .decomposition_migration import ESTIMATES, Decompositions, Regrouping
 from .row_bags import Bag
-from .subscription_regrouping import ESTIMATES, Decompositions, Regrouping
 
 _INDEXES: dict[str, IndexMaker] = {"stabbing": stabbing_index, "scan": ScanIndex}
 
@@ -301,7 +301,7 @@ class JoinServer:
     def make(self, step: Step, number: int) -> list[Message]:
         """Apply a checked change of a stored table; a new row that needs a number gets `number`.
 
-        For callers that keep tables in parts (`join_value_parts.py`).
+        For callers that keep tables in parts (`value_partitioned_join.py`).
         """
         self._next_row = number
         return self._make(step)

@@ -1,8 +1,8 @@
 """Bags: the rows of a table, duplicates included, and sorted views of them.
 
 Every row has its own number as long as it exists, so that messages can name it and clients can drop the right one of
-two equal rows. A view (`sorted_runs.py`) exists for each pair of join columns and selection attributes in use, and its
-users share it.
+two equal rows. A view (`sorted_row_views.py`) exists for each pair of join columns and selection attributes in use, and
+its users share it.
 
 Invariant: every view holds exactly the rows of the bag (except those with a NULL on its axes).
 Cost: a change takes one dict operation, and one insertion per view.
@@ -11,7 +11,7 @@ Cost: a change takes one dict operation, and one insertion per view.
 from collections.abc import Iterator, Sequence
 
 from ..query.table_schema import Row, Schema
-from .sorted_runs import View
+from .sorted_row_views import View
 
 
 class Bag:

@@ -22,8 +22,8 @@ from pathcast.matching.table import PatternTable
 from pathcast.patterns.parsing import normalised
 from pathcast.store import offsets_of
 
+from ..streaming.streaming_answer_kernels import Answers, Wanted
 from ..streaming.streaming_engine import Arrays, EventScratch, TablesEngine
-from ..streaming.streaming_kernels import Answers, Wanted
 from ..yfilter import YFilterEngine
 from ..yfilter.decomposition import Queries
 from ..yfilter.match_output_kernels import DETERMINED, FEW_PAIRS, PATHS, SATISFIED, STATE_SIZE, TRIED

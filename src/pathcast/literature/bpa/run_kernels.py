@@ -23,7 +23,7 @@ from pathcast.kernels import Int32s, Int64s, Matrix, UInt64s, Writable, kernel, 
 from pathcast.kernels.hash_table_kernels import find_key, key_hash
 from pathcast.matching.arrays.bitset_kernels import ONE, mark_with_summary
 
-from ..streaming.streaming_kernels import (
+from ..streaming.streaming_answer_kernels import (
     DONE,
     GATED,
     STAMP,

@@ -10,5 +10,5 @@ from .boolean_encoding import publications as publications
 from .engine import GpxEngine as GpxEngine
 from .engine import GpxFirstEngine as GpxFirstEngine
 from .engine import GpxLastEngine as GpxLastEngine
-from .step_places import Place as Place
-from .step_places import Unencodable as Unencodable
+from .step_positions import Place as Place
+from .step_positions import Unencodable as Unencodable

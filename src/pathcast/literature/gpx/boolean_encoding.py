@@ -27,7 +27,7 @@ from typing import Literal
 from pathcast.documents import Document, local_part
 from pathcast.patterns import Compare, Condition, Node, Pattern, Root, holds
 
-from .step_places import Place, Tag, Unencodable, place_of, tags_of
+from .step_positions import Place, Tag, Unencodable, place_of, tags_of
 
 Operator = Literal["=", ">="]
 

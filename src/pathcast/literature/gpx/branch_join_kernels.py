@@ -14,7 +14,7 @@ import numpy as np
 
 from pathcast.kernels import Int32s, Int64s, Matrix, part, rare
 
-from ..streaming.pattern_bindings_kernels import B_ABOVE, B_NODE, FULL, binding
+from ..streaming.pattern_binding_table_kernels import B_ABOVE, B_NODE, FULL, binding
 
 # Rows of `chain`: a branch along a piece, and its place as tag, occurrence and steps.
 C_BRANCH, C_TAG, C_OCCURRENCE, C_STEPS, C_ROWS = range(5)

@@ -10,17 +10,17 @@ to" YFilter's; joining on bindings is that scheme, but while the document is rea
 
 An absolute path inside a predicate is one more path, and the document is the branch that joins them.
 
-A branch is found in a publication by a tag of the path and a number of steps from it (`step_places.py`). A `*` between
-two `//` has no fixed position, so such a branch cannot be encoded (`Unencodable`).
+A branch is found in a publication by a tag of the path and a number of steps from it (`step_positions.py`). A `*`
+between two `//` has no fixed position, so such a branch cannot be encoded (`Unencodable`).
 """
 
 from dataclasses import dataclass, field
 
 from pathcast.patterns import Node, Pattern
 
-from ..streaming.pattern_bindings import MOST_PARTS
+from ..streaming.pattern_binding_table import MOST_PARTS
 from .boolean_encoding import Predicate, elements_below, path_predicates, roots_in
-from .step_places import Place, Unencodable, place_of
+from .step_positions import Place, Unencodable, place_of
 
 
 @dataclass(slots=True)

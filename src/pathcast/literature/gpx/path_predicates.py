@@ -21,7 +21,7 @@ from pathcast.patterns import Compare, Node, Pattern, conditions_in
 
 from .boolean_encoding import Distance, Filter, FromEnd, Length, Position, Predicate
 from .decomposition import Decomposition, Piece, decompose
-from .predicate_number_kernels import (
+from .predicate_numbering_kernels import (
     AT_LEAST,
     AT_LEAST_NUMBER,
     AT_MOST_NUMBER,
@@ -49,7 +49,7 @@ from .predicate_number_kernels import (
     encode_trie,
     number_predicates,
 )
-from .step_places import Tag, Unencodable
+from .step_positions import Tag, Unencodable
 
 Use = tuple[int, Decomposition, int]
 _OPERATORS = {"=": EQUAL, ">=": AT_LEAST}

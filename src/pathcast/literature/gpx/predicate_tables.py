@@ -29,7 +29,7 @@ from .attribute_filter_kernels import (
     STEPS_BITS,
 )
 from .path_predicates import Paths, slots_for
-from .predicate_number_kernels import (
+from .predicate_numbering_kernels import (
     AT_LEAST,
     DISTANCE,
     EQUAL_NUMBER,

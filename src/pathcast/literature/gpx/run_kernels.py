@@ -22,7 +22,7 @@ from pathcast.documents.document_batch_kernels import Attributes, Elements
 from pathcast.kernels import Bools, Int32s, Int64s, UInt8s, Writable, kernel, part
 from pathcast.matching.arrays.bitset_kernels import read_few_marks
 
-from ..streaming.pattern_bindings_kernels import BindingTable
+from ..streaming.pattern_binding_table_kernels import BindingTable
 from .attribute_filter_kernels import AttributeValues, DocumentAttributes, Filters, attribute_predicates, read_values
 from .branch_join_kernels import Joins
 from .publication_kernels import L_FOUND, L_REPEATS, L_ROWS, L_STACKED, OpenPath, find_last, publish, stack_tag

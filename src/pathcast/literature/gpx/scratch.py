@@ -5,7 +5,7 @@ import numpy as np
 from pathcast.documents import DocumentBatch
 from pathcast.kernels import Int32s
 
-from ..streaming.pattern_bindings import binding_table, twice_as_large
+from ..streaming.pattern_binding_table import binding_table, twice_as_large
 from .attribute_filter_kernels import AttributeValues
 from .publication_kernels import K_ROWS, L_ROWS, OpenPath, Publication
 from .run_kernels import Index, MatchScratch

@@ -6,8 +6,8 @@ trees, its tables, the call of its kernel and its buffers (`EventScratch`). `Tab
 an engine that only takes batches.
 
 Patterns that the engine cannot handle wait behind a *gate*, a plain path that they demand
-(`automaton/values/path_gates.py`). The kernel reports open gates along with entries; the default engine's verifier
-verifies the patterns behind them.
+(`automaton/values/required_path_gate.py`). The kernel reports open gates along with entries; the default engine's
+verifier verifies the patterns behind them.
 
 Invariant: the tables are those of the pattern table as of the last `refresh`; a run changes only the buffers, so only
 one runs at a time.
@@ -27,7 +27,7 @@ from pathcast.matching.results.match_expansion_kernels import merge_entries
 from pathcast.matching.table import PatternTable
 from pathcast.patterns import Pattern
 
-from .streaming_kernels import (
+from .streaming_answer_kernels import (
     DONE,
     FEW_GATES,
     FEW_OUT,

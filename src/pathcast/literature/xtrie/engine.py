@@ -24,13 +24,15 @@ from pathcast.documents import DocumentBatch
 from pathcast.kernels import Int32s
 from pathcast.matching import Mask
 
+from ..streaming.streaming_answer_kernels import Answers, Wanted
 from ..streaming.streaming_engine import Arrays, EventEngine
-from ..streaming.streaming_kernels import Answers, Wanted
 from ..streaming.value_tests_kernels import TestedValues
 from .decomposition import Twigs
 from .run_kernels import run
 from .scratch import Scratch
-from .stack_layout_kernels import (
+from .table_kernels import EntryRows, LeafRows, want_few, want_rows
+from .tables import build_tables
+from .trie_and_stack_layout_kernels import (
     LOOKED,
     N_LEAF,
     N_LEAF_END,
@@ -42,8 +44,6 @@ from .stack_layout_kernels import (
     WantedRows,
     XTrieTables,
 )
-from .table_kernels import EntryRows, LeafRows, want_few, want_rows
-from .tables import build_tables
 
 # If one entry in this many is left, or fewer, their rows are chained.
 FEW = 8

@@ -18,7 +18,7 @@ import numpy as np
 from pathcast.kernels import part, rare
 from pathcast.matching.arrays.bitset_kernels import mark_with_summary
 
-from ..streaming.streaming_kernels import (
+from ..streaming.streaming_answer_kernels import (
     DONE,
     FEW_GATES,
     SKIPPING,
@@ -30,7 +30,7 @@ from ..streaming.streaming_kernels import (
     open_gate,
 )
 from ..streaming.value_tests_kernels import selected
-from .stack_layout_kernels import (
+from .trie_and_stack_layout_kernels import (
     ALWAYS,
     AT_END,
     ATTRIBUTES_STAY,

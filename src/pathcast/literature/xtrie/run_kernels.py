@@ -10,7 +10,7 @@ for every event. So a match is reported at the tag that makes it certain, and a 
 from pathcast.documents.document_batch_kernels import Elements
 from pathcast.kernels import Int64s, Writable, kernel
 
-from ..streaming.streaming_kernels import (
+from ..streaming.streaming_answer_kernels import (
     DONE,
     GATED,
     READ,
@@ -27,8 +27,8 @@ from ..streaming.streaming_kernels import (
 )
 from ..streaming.value_tests_kernels import TestedValues
 from .partial_match_kernels import follow_rows, follow_twigs
-from .stack_layout_kernels import LEVEL, MARKED, TIME, Stacks, XTrieTables
 from .tag_stack_kernels import close_document, end_tag, open_document, start_tag
+from .trie_and_stack_layout_kernels import LEVEL, MARKED, TIME, Stacks, XTrieTables
 
 
 @kernel

@@ -6,7 +6,7 @@ from pathcast.documents import DocumentBatch
 from pathcast.kernels import Int32s, UInt8s
 
 from ..streaming.streaming_engine import Arrays, EventScratch
-from .stack_layout_kernels import (
+from .trie_and_stack_layout_kernels import (
     FEW_LEVELS,
     FEW_LIVE,
     FEW_OCCURRENCES,

@@ -19,7 +19,8 @@ from pathcast.matching.table import Trie, flat
 
 from ..streaming.streaming_engine import Arrays
 from .decomposition import NONE, Twigs
-from .stack_layout_kernels import (
+from .table_kernels import NewSubstrings, StepRuns, link_runs, link_suffixes
+from .trie_and_stack_layout_kernels import (
     ALWAYS,
     N_COLUMNS,
     N_LEAF,
@@ -50,7 +51,6 @@ from .stack_layout_kernels import (
     T_NEEDS,
     T_REACH,
 )
-from .table_kernels import NewSubstrings, StepRuns, link_runs, link_suffixes
 
 
 def build_tables(trie: Trie, twigs: Twigs) -> Arrays:

@@ -10,7 +10,7 @@ its leaves, and a join of their matches on the elements that they share.
 Paths are entered as they are written, `//*` included (the table's normal form would bind other elements). Left to the
 verifier of the default engine: `or`, `not`, absolute paths in predicates, tests on the first node of a path, patterns
 that begin with an attribute or text, and steps with more than 62 nested paths. Such a pattern waits behind the longest
-path that it demands (`path_gates.py` of the automaton).
+path that it demands (`required_path_gate.py` of the automaton).
 """
 
 import numpy as np
@@ -20,7 +20,7 @@ from pathcast.matching.automaton.values import gate
 from pathcast.patterns import Node, Pattern
 from pathcast.patterns.parsing import PathEncoder, Steps
 
-from ..streaming.pattern_bindings import MOST_PARTS
+from ..streaming.pattern_binding_table import MOST_PARTS
 from ..streaming.value_tests import Selections, branches, is_conjunctive, is_selection
 from .nested_path_join_kernels import N_COLUMNS
 from .postponed_selection_kernels import T_COLUMNS

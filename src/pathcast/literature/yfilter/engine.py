@@ -17,8 +17,8 @@ from typing import ClassVar
 
 from pathcast.documents import DocumentBatch
 
+from ..streaming.streaming_answer_kernels import Answers, Wanted
 from ..streaming.streaming_engine import Arrays, EventEngine
-from ..streaming.streaming_kernels import Answers, Wanted
 from .decomposition import Queries
 from .match_output_kernels import JOINED, STEPS, TRIED, VISITS
 from .run_kernels import run

@@ -22,7 +22,7 @@ import numpy as np
 from pathcast.documents.document_batch_kernels import Elements
 from pathcast.kernels import Int32s, Int64s, Matrix, Writable, kernel, part
 
-from ..streaming.streaming_kernels import (
+from ..streaming.streaming_answer_kernels import (
     DONE,
     GATED,
     READ,

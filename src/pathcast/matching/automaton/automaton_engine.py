@@ -45,12 +45,12 @@ from .paths.automaton_walk_kernels import (
     WalkLimits,
     walk,
 )
-from .paths.document_simulation import simulated
 from .paths.label_path_matching import entries_of_paths
+from .paths.nfa_fallback_simulation import simulated
 from .paths.walk_buffers import Scratches
-from .updates.index_generation import Generation, Index
+from .updates.immutable_index_state import Generation, Index
 from .updates.index_updates import IndexUpdates
-from .values.open_gates import OpenGates
+from .values.opened_path_gates import OpenGates
 
 if TYPE_CHECKING:
     from .verify.tree_store import TreeStore

@@ -11,12 +11,12 @@ from pathcast.patterns.parsing import parse_printed
 
 from ..subscriptions.subscriptions import Subscription, Subscriptions
 from .condition_truth import Truth, path_of, reached
+from .explained_xpath_text import Spelling
 from .explanation import Explanation
+from .finding_drafts import finished
 from .match_reasons import Reasons
 from .node_locations import Locations
 from .node_sets import DocumentNodes
-from .unlocated_findings import finished
-from .xpath_text import Spelling
 
 
 def explain(document: Document, subscriptions: Subscriptions, id: int) -> Explanation:

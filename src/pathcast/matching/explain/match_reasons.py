@@ -20,12 +20,12 @@ import numpy as np
 from pathcast.patterns import AllOf, AnyOf, Compare, Condition, First, Node, Not, Root, StringTest
 
 from .condition_truth import Step, Truth, path_of, reached
+from .explained_xpath_text import Spelling, quoted, wanted
 from .explanation import SHOWN
+from .finding_drafts import Draft, Spot, spot
 from .missing_nodes import Absence
 from .nearest_values import Near, Nearness
 from .node_sets import NOTHING, Contexts, NodeSet, kind_of
-from .unlocated_findings import Draft, Spot, spot
-from .xpath_text import Spelling, quoted, wanted
 
 # A longer number is quoted and cut like other values.
 _BARE = 40

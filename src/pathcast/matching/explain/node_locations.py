@@ -15,8 +15,8 @@ import numpy as np
 from pathcast.documents import Document
 from pathcast.kernels import Int64s
 
+from .explained_xpath_text import Spelling
 from .node_sets import DocumentNodes, NodeSet
-from .xpath_text import Spelling
 
 _DEEPEST = 64
 _PIECE = 1 << 20

@@ -17,10 +17,10 @@ import numpy as np
 
 from pathcast.kernels import Int32s, Int64s, UInt64s
 
-from .entry_rows import Rows
-from .entry_rows_kernels import EntryRanks, distinct_visible_rows
 from .match_expansion import Expansion
 from .match_expansion_kernels import distinct_rows
+from .subscriptions_by_pattern import Rows
+from .subscriptions_by_pattern_kernels import EntryRanks, distinct_visible_rows
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,7 +1,7 @@
 """Expansion: from matching patterns to the ids and subscribers to notify.
 
-The ids of each pattern are stored together (`entry_rows.py`). A thousand equal subscriptions cost the engine one entry;
-their ids are written only if the caller asks for ids.
+The ids of each pattern are stored together (`subscriptions_by_pattern.py`). A thousand equal subscriptions cost the
+engine one entry; their ids are written only if the caller asks for ids.
 
 An expansion is a view of the rows at one version, and keeps its meaning whatever is added and removed later. Entries
 added to the table after that version expand to nothing.
@@ -16,10 +16,17 @@ import numpy as np
 
 from pathcast.kernels import Int32s, Int64s, UInt64s
 
-from .entry_rows import Rows
-from .entry_rows_kernels import ID, OWNER, DocumentEntries, count_visible_rows, visible_rows, write_by_group
-from .ids_by_group import NO_COPY
 from .match_expansion_kernels import measure_rows, order_ids, pick, write_rows
+from .subscription_ids_by_group import NO_COPY
+from .subscriptions_by_pattern import Rows
+from .subscriptions_by_pattern_kernels import (
+    ID,
+    OWNER,
+    DocumentEntries,
+    count_visible_rows,
+    visible_rows,
+    write_by_group,
+)
 
 # Ids are sorted by marking them, unless a document has fewer than `Tuning.marked_ids`, or there are more than 64
 # numbers to mark per existing id (and some).

@@ -6,7 +6,7 @@ import numpy as np
 from pathcast.kernels import Bools, Int32s, Int64s, Writable, kernel, part
 
 from ..arrays.bitset_kernels import mark, mark_with_summary, read_few_marks, read_marks
-from .entry_rows_kernels import DocumentEntries
+from .subscriptions_by_pattern_kernels import DocumentEntries
 
 
 @kernel("int64(ro_i8[::1], ro_i4[::1], ro_i8[::1], i8[::1])")

@@ -19,7 +19,7 @@ import numpy as np
 from pathcast.kernels import AnyArray, Bools, Int32s, Int64s
 from pathcast.store import Texts, pack
 
-from ..results.entry_rows_kernels import index_ids
+from ..results.subscriptions_by_pattern_kernels import index_ids
 
 GONE = -1
 _SMALL = 64

@@ -21,7 +21,7 @@ from pathcast.errors import PatternError
 from pathcast.extras import extra
 
 from .bounded_decompression import AMPLIFICATION, Bound, check_parquet, is_text_kind, texts_of, unpacked
-from .csv_fields import fields_of_any_length
+from .csv_field_limit import fields_of_any_length
 
 LARGEST_ID = (1 << 31) - 1
 _BLOCK = 1 << 16  # characters of text that are split into lines at a time

@@ -3,7 +3,7 @@
 Ids are positive 32-bit integers: 1, 2, 3, … in order, or chosen by the caller; `add` never assigns a number again.
 Subscriptions are stored as columns, not objects (`subscription_columns.py`): an id, the number of its pattern and the
 number of its subscriber, 12 bytes, and its text only if it differs from the pattern's normal form. For matching, they
-are also stored by pattern (`entry_rows.py`).
+are also stored by pattern (`subscriptions_by_pattern.py`).
 
 Invariant: a method that raises leaves the set unchanged. Any thread may call all methods: changes are serialised, and
 `expansion`, which matchers use, never waits. `version` grows by one with every change.
@@ -27,8 +27,8 @@ from pathcast.patterns import Namespaces
 from pathcast.patterns.parsing import MAX_STEPS
 from pathcast.store import Texts, pack
 
-from ..results.entry_rows import Rows
 from ..results.match_expansion import Expansion
+from ..results.subscriptions_by_pattern import Rows
 from ..table.pattern_table import EnteredPatterns, PatternTable
 from ..tuning import Tuning
 from .bounded_decompression import AMPLIFICATION

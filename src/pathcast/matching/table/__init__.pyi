@@ -1,8 +1,8 @@
-from .compiled_shards import Arrays as Arrays
-from .compiled_shards import compile_shard as compile_shard
-from .compiled_shards import merge_shard as merge_shard
-from .compiled_shards import packed as packed
-from .compiled_shards import unpacked as unpacked
+from .compiled_pattern_shards import Arrays as Arrays
+from .compiled_pattern_shards import compile_shard as compile_shard
+from .compiled_pattern_shards import merge_shard as merge_shard
+from .compiled_pattern_shards import packed as packed
+from .compiled_pattern_shards import unpacked as unpacked
 from .path_trie import Trie as Trie
 from .path_trie import flat as flat
 from .pattern_table import EnteredPatterns as EnteredPatterns

@@ -1,7 +1,7 @@
 """The table of distinct patterns: equal subscriptions share an entry, and engines see only entries.
 
-Plain paths are stored in a trie (`path_trie.py`), other patterns as trees (`tree_patterns.py`). Two expressions with
-the same normal form share an entry: `a/b`, `//a/b` and `.//a/./b` are one.
+Plain paths are stored in a trie (`path_trie.py`), other patterns as trees (`tree_pattern_texts.py`). Two expressions
+with the same normal form share an entry: `a/b`, `//a/b` and `.//a/./b` are one.
 
 Invariant: an entry's number never changes and always means the same pattern. An entry without subscriptions stays,
 unused; engines may report it, which has no effect. When most entries are unused, another table replaces this one
@@ -28,7 +28,7 @@ from ..arrays.ragged_arrays import part_of
 from ..tuning import Tuning
 from .path_trie import Trie
 from .path_trie_kernels import NONE
-from .tree_patterns import Trees
+from .tree_pattern_texts import Trees
 
 _TRIE, _TREES = "trie_", "trees_"
 

@@ -40,9 +40,9 @@ from pathcast.errors import LimitError, MappingError
 from ..schemas.schema_tree import SchemaNode, SchemaTree
 from ..schemas.similarity_flooding import nodes_of
 from .derive_operators import derive
-from .document_items import Item
-from .item_rewriter import rewrite
+from .document_object_tree import Item
 from .mapping_operators import Operator, as_plain, from_plain
+from .object_tree_rewriter import rewrite
 from .operator_plan import Plan
 
 # Rewriting looks children up in a table of nodes and names, four bytes per pair.

@@ -1,1 +1,1 @@
-from .event_rewriter import EventRewriter as EventRewriter
+from .element_array_rewriter import EventRewriter as EventRewriter

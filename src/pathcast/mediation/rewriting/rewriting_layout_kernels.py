@@ -1,8 +1,8 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
 """The layout of what rewriting element arrays works with: schema nodes, linked things, open elements, counts.
 
-    nodes     the operators of a plan, by schema node (`plan_tables.py` fills it)
-    things    what a rewritten document consists of, linked in lists (`element_link_kernels.py`)
+    nodes     the operators of a plan, by schema node (`operator_plan_arrays.py` fills it)
+    things    what a rewritten document consists of, linked in lists (`rewritten_element_order_kernels.py`)
     frames    the elements that are open while a document is walked
 
 A thing is an element with its attributes, a *whole* run of siblings with all that is in and between them, of which
@@ -54,7 +54,7 @@ DONE, FULL, TOO_LARGE, TOO_MANY_ROOTS = 0, -1, -2, -3
 
 
 class RewritingPlan(NamedTuple):
-    """A mapping as tables: schema nodes, attributes with other names, new elements (`plan_tables.py`)."""
+    """A mapping as tables: schema nodes, attributes with other names, new elements (`operator_plan_arrays.py`)."""
 
     nodes: Matrix[Int32s]
     attributes: Matrix[Int32s]

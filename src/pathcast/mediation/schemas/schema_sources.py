@@ -16,7 +16,7 @@ from pathcast.documents.schema import Occurrence, read_dtd
 from pathcast.errors import LimitError, MappingError, PathcastError
 from pathcast.extras import extra
 
-from ..mappings.document_items import Item, item_of
+from ..mappings.document_object_tree import Item, item_of
 from ..mappings.schema_mapping import read_tree
 from .schema_tree import LIMIT, Recursion, SchemaNode, SchemaTree
 

@@ -7,7 +7,8 @@ a *backup*, the neighbour that would take its zones, which has copies of its fil
 neighbours detect a failure, the backup takes the zones. The network survives one failure at a time, until backups are
 renewed.
 
-The extents of filters behind a node's cuts belong to its cells; nodes learn them as in `extent_announcements.py`.
+The extents of filters behind a node's cuts belong to its cells; nodes learn them as in
+`filter_extent_announcements.py`.
 
 Invariant: the zones of all members are a partition of the space; a node's neighbours are the nodes that share a face
 with it, with their current zones; each filter is at the owner of its point and at the owner's backup; known extents
@@ -26,7 +27,7 @@ from pathcast.transmission import Topology
 
 from ..link_traffic import Traffic
 from .can_node import Backup, Member, ZoneNode
-from .extent_announcements import NOTICE, Telling
+from .filter_extent_announcements import NOTICE, Telling
 from .filter_extents import Cell
 from .filter_points import Probe, Shaped, shape
 from .filter_space import Space

@@ -27,8 +27,8 @@ import numpy as np
 
 from pathcast.kernels import Int64s
 
-from ..tree.content_node import Step
 from ..tree.filter_table import FilterTable
+from ..tree.forwarding_table_node import Step
 from .filter_extents import Cell, Extent, both, united
 from .filter_points import Probe, Shaped
 from .filter_space import Space

@@ -1,9 +1,9 @@
 """The space of a CAN for standing joins: an axis per column that subscriptions have ranges on.
 
-The semijoins of one subscription have the same ranges in different terms (`joins/schemes/message_attributes.py`): on a
-column of the base table as a range of that column, on a column of the filtering table as points of the skyline, or as
-the range around the tuple that exposes. With readings for each form and kind of message, all filters of a subscription
-share one point, as in §6 of the select-join paper.
+The semijoins of one subscription have the same ranges in different terms
+(`joins/schemes/reserved_message_attributes.py`): on a column of the base table as a range of that column, on a column
+of the filtering table as points of the skyline, or as the range around the tuple that exposes. With readings for each
+form and kind of message, all filters of a subscription share one point, as in §6 of the select-join paper.
 
 Not done: forms with several filtering axes, whose exposures list points; messages to one subscription (`#to`), which a
 server sends directly to its node.

@@ -1,8 +1,8 @@
 """Recursive descent: the grammar of the supported fragment, rule by rule, over the tokens of one expression.
 
 It reads every expression of the fragment, rejects every other with an error that points at the offending text, and so
-defines the language. The quicker parsers (`pattern_assembly.py`, `plain_paths.py`) return the same pattern, or leave
-the expression to it.
+defines the language. The quicker parsers (`cached_pattern_assembly.py`, `plain_path_encoder.py`) return the same
+pattern, or leave the expression to it.
 
 Cost: some 2 µs per token.
 """
@@ -31,7 +31,7 @@ from ..tree_pattern import (
     StringFunction,
 )
 from ..value_comparison import number_of
-from .error_advice import as_predicate
+from .misplaced_condition_advice import as_predicate
 from .parsed_operands import LiteralValue, Operand, Path, Truth
 from .token_cursor import Cursor
 from .xpath_tokens import Token

@@ -5,8 +5,8 @@ compared with a string or a number; `contains()` and `starts-with()`; absolute p
 `/@a` or `/text()`. A relative expression matches anywhere: `a/b` is `//a/b`. Everything else is a `PatternError` that
 points at the offending text.
 
-An expression is assembled from known parts (`pattern_assembly.py`) or, failing that, read by recursive descent
-(`recursive_descent.py`), which also reports all errors. Plain paths in bulk go through `plain_paths.py` instead.
+An expression is assembled from known parts (`cached_pattern_assembly.py`) or, failing that, read by recursive descent
+(`recursive_descent.py`), which also reports all errors. Plain paths in bulk go through `plain_path_encoder.py` instead.
 
 Cost: linear in the length of the expression, which is checked first: some 0.2 s for the worst expression of 65,536
 characters.
@@ -15,7 +15,7 @@ characters.
 from pathcast.errors import LimitError, PatternError
 
 from ..tree_pattern import Pattern
-from .pattern_assembly import assembler
+from .cached_pattern_assembly import assembler
 from .recursive_descent import MAX_NESTING, MAX_STEPS, MAX_TREE_STEPS, Descent, Namespaces
 
 __all__ = ["MAX_LENGTH", "MAX_STEPS", "MAX_TREE_STEPS", "Namespaces", "max_length", "parse", "parse_printed"]

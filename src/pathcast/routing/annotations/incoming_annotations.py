@@ -22,7 +22,7 @@ import numpy as np
 
 from pathcast.kernels import Int32s
 
-from ..advertising.advertisement import Advertisement
+from ..advertising.subscription_advertisement import Advertisement
 from ..table.routing_table import View
 from .document_annotations import Annotations, Bound, Mask
 

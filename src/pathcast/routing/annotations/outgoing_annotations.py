@@ -17,8 +17,8 @@ from pathcast.documents import DocumentBatch
 
 from ..forwarding_policy import Policy
 from ..router import Router
-from ..table.entry_sets_kernels import pick
-from .aggregate_bindings import fitting
+from ..table.entry_and_target_sets_kernels import pick
+from .aggregate_wildcard_binder import fitting
 from .data_pattern_occurrences import SeenPaths
 from .document_annotations import Annotations, Bound, LastPlaces, Mask
 from .incoming_annotations import AnnotationFacts

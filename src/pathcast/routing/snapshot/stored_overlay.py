@@ -2,7 +2,7 @@
 
     folder/manifest.json        the routers' names, the router where documents are published, each upstream router
     folder/routers/7/           the 7th router: its table, its engines, the advertisements that it made and received
-    folder/whole/               all tables as one (`overlay_table.py`), if requested
+    folder/whole/               all tables as one (`whole_overlay_table.py`), if requested
 
 A process opens only the routers that it runs, and processes of one machine share one copy. State that is learnt from
 documents (label paths, ends of links) is empty after opening.
@@ -31,12 +31,12 @@ from pathcast.matching.table import PatternTable
 from pathcast.patterns import Namespaces
 from pathcast.store import MANIFEST, open_snapshot, reading_snapshot, write_snapshot
 
-from ..advertising.advertisement import Advertisement
+from ..advertising.subscription_advertisement import Advertisement
 from ..overlay import Overlay
-from ..overlay_table import WholeOverlay, whole_table
 from ..router import Router
 from ..table.routing_table import RoutingTable, Target, View
-from .stored_advertisement import (
+from ..whole_overlay_table import WholeOverlay, whole_table
+from .stored_subscription_advertisements import (
     StoredAdvertisements,
     made_arrays,
     received_arrays,

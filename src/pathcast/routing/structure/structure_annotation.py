@@ -9,7 +9,7 @@
 An extension of the paper (Chan, Ni: Efficient XML Data Dissemination with Piggybacking, SIGMOD 2007): the next router
 reuses the results of a router. An element is the number of its label path, in document order; paths determine depths,
 and so the tree. A value is a place in the document, which is sent along, or bytes if the document does not contain the
-value literally. Only values that the needs (`value_needs.py`) name are included.
+value literally. Only values that the needs (`needed_document_values.py`) name are included.
 
 Invariant: on the decoded elements every engine returns the same results as on the parsed document, for all patterns
 within the needs. An annotation that cannot be decoded is `Refused`, with the information that the sender needs to
@@ -26,9 +26,9 @@ from pathcast.documents import Document, DocumentBatch, Names
 from pathcast.documents.structure import NO_ROOM, TEXTS, VALUES, RequestedValues, Span, encode_document
 from pathcast.kernels import Int32s
 
-from ..table.value_needs import ANY, Needs
-from .link_dictionary import NAMES, PATHS, Sent
-from .structure_bytes import Header, Refused, read_signal, write
+from ..table.needed_document_values import ANY, Needs
+from .link_path_dictionary import NAMES, PATHS, Sent
+from .structure_annotation_frame import Header, Refused, read_signal, write
 from .structure_decoder import StructureDecoder
 
 __all__ = ["Needs", "Refused", "StructureCoder", "StructureDecoder"]

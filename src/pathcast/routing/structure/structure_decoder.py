@@ -19,9 +19,9 @@ from pathcast.documents.structure import R_ROWS, Decoding, PathTable, batch_of, 
 from pathcast.errors import MessageError
 from pathcast.kernels import Int64s
 
-from ..table.value_needs import Needs
-from .link_dictionary import NAMES, PATHS, ReceivedPaths, UndefinedError
-from .structure_bytes import Header, Refused, read_header
+from ..table.needed_document_values import Needs
+from .link_path_dictionary import NAMES, PATHS, ReceivedPaths, UndefinedError
+from .structure_annotation_frame import Header, Refused, read_header
 from .structure_matcher_kernels import Message
 
 # The least number of bytes of an element in its document (`<a/>`), and of an attribute or text in its message.

@@ -25,9 +25,9 @@ from pathcast.matching import Engine, Entries, PathMatching
 from pathcast.matching.automaton.verify import Verifier
 from pathcast.store import grown
 
-from ..annotations.aggregate_bindings_kernels import H_ROWS, Search
-from .link_dictionary import ReceivedPaths
-from .structure_bytes import Refused
+from ..annotations.aggregate_wildcard_binder_kernels import H_ROWS, Search
+from .link_path_dictionary import ReceivedPaths
+from .structure_annotation_frame import Refused
 from .structure_decoder import StructureDecoder, Taken
 from .structure_matcher_kernels import (
     C_ENTRIES,

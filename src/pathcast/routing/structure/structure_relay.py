@@ -16,9 +16,9 @@ from pathcast.errors import LimitError
 from pathcast.kernels import UInt8s
 from pathcast.store import grown
 
-from .link_dictionary import ReceivedPaths
+from .link_path_dictionary import ReceivedPaths
 from .structure_annotation import StructureCoder
-from .structure_bytes import Refused
+from .structure_annotation_frame import Refused
 from .structure_decoder import StructureDecoder, Taken
 from .structure_matcher_kernels import (
     C_ENTRIES,

@@ -27,8 +27,8 @@ from pathcast.matching.table import PatternTable
 from pathcast.patterns import WILDCARD, Node, Pattern
 from pathcast.patterns.parsing import Steps, normalised
 
-from ..annotations import aggregate_bindings_kernels as steps_kernels
-from ..annotations.aggregate_bindings_kernels import ANY, CHILD, DESCENDANT
+from ..annotations import aggregate_wildcard_binder_kernels as steps_kernels
+from ..annotations.aggregate_wildcard_binder_kernels import ANY, CHILD, DESCENDANT
 from .structure_matcher_kernels import ELEMENTS, UNCOUNTED, VALUES, Trees
 
 

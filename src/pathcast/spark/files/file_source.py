@@ -40,7 +40,7 @@ from pyspark.sql.types import StructType
 from pathcast.errors import PipelineError
 from pathcast.toml_files import is_address
 
-from ..arrow_types import spark_schema
+from ..arrow_to_spark_types import spark_schema
 from .file_listing import FoundFile, list_files, look_at
 from .file_log import FileLog
 from .file_options import SETTLE, FileOptions, read_options

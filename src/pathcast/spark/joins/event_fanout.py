@@ -1,8 +1,8 @@
 """Fan-out: changes of tables become events under the keys that they concern, grouped by key.
 
 A change concerns one key for each edge at its table, or two if it moves a row
-(`pathcast.joins.partition.join_value_parts`). Events of one key in a partition are one row, so that the later stages
-process few rows per key and micro-batch.
+(`pathcast.joins.partition.value_partitioned_join`). Events of one key in a partition are one row, so that the later
+stages process few rows per key and micro-batch.
 
 Invariant: a change is under all of its keys, or it is a row with its error.
 Cost: some 10 µs per change, most of it reading JSON.
@@ -18,10 +18,10 @@ from pyspark.sql import types as t
 from pathcast.errors import ChangeError, PathcastError
 from pathcast.joins.partition import Event, Key, Parts
 
-from ..arrow_types import spark_schema
-from ..matching.document_columns import ERROR_TYPE, error_column, errors_of
+from ..arrow_to_spark_types import spark_schema
+from ..matching.arrow_document_columns import ERROR_TYPE, error_column, errors_of
 from .extract_rows import CHANGE, ROW, SEQUENCE, TABLE
-from .worker_subscriptions import Subscribed
+from .worker_join_subscriptions import Subscribed
 
 VALUES = "values"
 LETTER = [TABLE, CHANGE, ROW, VALUES]

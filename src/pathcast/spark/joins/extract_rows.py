@@ -26,12 +26,12 @@ from pathcast.joins import Extraction
 from pathcast.joins.query import Extractor, write_row
 from pathcast.kernels import Int64s
 
+from ..matching.arrow_document_columns import Part, error_column, parts_of_values
+from ..matching.bounded_row_grouping import take_rows
 from ..matching.column_checks import ERROR, check_columns, check_entities, check_structure
-from ..matching.document_columns import Part, error_column, parts_of_values
 from ..matching.match_documents import with_structures
 from ..matching.mediate_documents import Mediating, Stage
-from ..matching.part_reader import PartReader
-from ..matching.row_groups import take_rows
+from ..matching.worker_document_reader import PartReader
 from ..sessions.shipped_objects import ShippedObject
 
 TABLE, CHANGE, ROW, SEQUENCE = "table", "change", "row", "sequence"

@@ -25,7 +25,7 @@ from pathcast.store import offsets_of
 
 from ..matching.match_documents import SHARD_COLUMN
 from ..publishing.index_versions import AnyPath
-from .worker_subscriptions import Subscribed, find_subscriptions
+from .worker_join_subscriptions import Subscribed, find_subscriptions
 
 SUBSCRIPTION, SUBSCRIBER = "subscription", "subscriber"
 LISTED = "subscriptions"

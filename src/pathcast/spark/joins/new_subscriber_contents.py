@@ -20,12 +20,12 @@ from pathcast.errors import PipelineError
 from pathcast.joins.partition import StandingJoins, next_id_in
 from pathcast.joins.server import InitialContents
 
-from ..arrow_types import spark_schema
+from ..arrow_to_spark_types import spark_schema
 from ..pipeline.stream_checkpoints import query_id
 from ..publishing.index_versions import AnyPath, version_folder
 from ..publishing.replay_version_pins import RETAINED, pins_of
-from .join_subscriptions import STATE
-from .worker_subscriptions import Subscribed, find_subscriptions
+from .standing_join_stream import STATE
+from .worker_join_subscriptions import Subscribed, find_subscriptions
 
 _ARROW_CONTENTS = pa.schema(
     [

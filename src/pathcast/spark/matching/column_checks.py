@@ -8,8 +8,8 @@ from pyspark.sql import types as t
 
 from pathcast.errors import PipelineError
 
-from ..arrow_types import spark_schema
-from .document_columns import ERROR_TYPE
+from ..arrow_to_spark_types import spark_schema
+from .arrow_document_columns import ERROR_TYPE
 
 ERROR = spark_schema(pa.schema(ERROR_TYPE))
 

@@ -2,7 +2,8 @@
 
 Rows travel as Arrow batches to Python workers (`mapInArrow`). A worker opens the index once, memory-mapped, and keeps
 it for all batches and queries that it serves (`worker_index.py`); it reads the documents of a batch as one array of
-bytes and returns the matches as one column (`document_columns.py`). No part of the index passes through the driver.
+bytes and returns the matches as one column (`arrow_document_columns.py`). No part of the index passes through the
+driver.
 
 Invariant: every input row gives one output row, in its order, with either matches or an error, never both.
 Cost: that of the matcher, plus the Arrow transfer of all columns to the worker and back.
@@ -25,9 +26,9 @@ from pathcast.documents.scanner.character_kernels import PADDING
 from pathcast.errors import PathcastError, PipelineError
 from pathcast.matching import MatchedData, Matcher
 
-from ..arrow_types import spark_type
+from ..arrow_to_spark_types import spark_type
+from .arrow_document_columns import Part, bytes_of, error_column, errors_of, lists, parts_of_files, parts_of_values
 from .column_checks import ERROR, check_columns, check_structure
-from .document_columns import Part, bytes_of, error_column, errors_of, lists, parts_of_files, parts_of_values
 from .mediate_documents import Mediating, Stage, mediate, row_by_row
 from .parse_documents import STRUCTURE, parse_documents
 from .worker_index import Index, PublishedIndex, find_index

@@ -28,11 +28,11 @@ from pathcast.mediation import Mapping, Mediator
 from pathcast.mediation.rewriting import EventRewriter
 
 from ..sessions.shipped_objects import ShippedObject
+from .arrow_document_columns import Part, binary_column, error_column, parts_of_values
+from .bounded_row_grouping import one_batch, take_rows
 from .column_checks import ERROR, check_columns, check_entities
-from .document_columns import Part, binary_column, error_column, parts_of_values
 from .parse_documents import STRUCTURE
-from .part_reader import PartReader
-from .row_groups import one_batch, take_rows
+from .worker_document_reader import PartReader
 
 Batches = Iterator[pa.RecordBatch]
 # Turns the rows of a part into other rows, each with the number of the row that it comes from.

@@ -15,9 +15,9 @@ from pyspark.sql import types as t
 
 from pathcast.documents import Entities, Limits, pack
 
+from .arrow_document_columns import binary_column, error_column, parts_of_values
 from .column_checks import ERROR, check_columns, check_entities
-from .document_columns import binary_column, error_column, parts_of_values
-from .part_reader import PartReader
+from .worker_document_reader import PartReader
 
 STRUCTURE = "structure"
 Batches = Iterator[pa.RecordBatch]

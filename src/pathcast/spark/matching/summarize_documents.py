@@ -24,9 +24,9 @@ from pathcast.documents import Entities, Limits
 from pathcast.errors import MessageError, PathcastError, PipelineError
 from pathcast.roxsum import MessageLimits, RoXSum
 
+from .arrow_document_columns import error_column
+from .bounded_row_grouping import Documents, GroupCollector, RowGroups, joined, take_rows
 from .column_checks import ERROR, check_columns, check_entities
-from .document_columns import error_column
-from .row_groups import Documents, GroupCollector, RowGroups, joined, take_rows
 
 MESSAGE, ROWS, COUNT, SIZE = "message", "rows", "documents", "bytes"
 # Bytes of distinct documents of open messages in a worker; beyond it, the largest messages are closed early.

@@ -4,8 +4,8 @@
 
 Package routing has the algorithms of routers (Chan, Ni: Efficient XML Data Dissemination with Piggybacking, SIGMOD
 2007; `routing/batch_routing.py`). A document is read once, however many routers it reaches. A worker takes its
-documents through all hops and opens the routers that they reach (`routing_hops.py`); with `spread` each hop is a
-separate stage, messages are rows, and go to the worker that has their router.
+documents through all hops and opens the routers that they reach (`routing_worker_tasks.py`); with `spread` each hop is
+a separate stage, messages are rows, and go to the worker that has their router.
 
 Invariant: deliveries, bytes and annotations are those of the overlay in one process. With `t`, the ends of links start
 again in every task, so that their definitions are sent once per partition.
@@ -26,14 +26,14 @@ from pathcast.documents import Entities, Limits
 from pathcast.errors import PipelineError
 from pathcast.routing import Overlay, Policy, engine_for
 
-from ..arrow_types import spark_fields, spark_type
+from ..arrow_to_spark_types import spark_fields, spark_type
 from ..matching.column_checks import ERROR, check_columns, check_entities, check_structure
 from ..matching.mediate_documents import Mediating, mediate
 from ..matching.parse_documents import STRUCTURE, parse_documents
 from ..matching.worker_index import ARTIFACT, PublishedIndex, find_index
 from .published_overlays import check_overlay, ship_overlay
 from .router_visits import VISITS_TYPE
-from .routing_hops import (
+from .routing_worker_tasks import (
     ADDED_COLUMNS,
     OPEN,
     ROUTER,

@@ -16,7 +16,7 @@ from pathcast.kernels import Int64s
 from pathcast.routing import HandledMessages, RouterVisits
 from pathcast.store import offsets_of
 
-from ..matching.document_columns import ERROR_TYPE, error_column
+from ..matching.arrow_document_columns import ERROR_TYPE, error_column
 
 _NAMES = pa.list_(pa.field("element", pa.string(), nullable=False))
 _VISIT = pa.struct(

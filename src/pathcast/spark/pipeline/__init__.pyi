@@ -7,9 +7,9 @@ from .pipeline_file import Pipeline as Pipeline
 from .pipeline_file import read_pipeline as read_pipeline
 from .pipeline_plan import plan as plan
 from .pipeline_sections import Stream as Stream
-from .pipeline_subscriptions import check_table as check_table
-from .pipeline_subscriptions import publish_small as publish_small
 from .run_pipeline import AnyReport as AnyReport
 from .run_pipeline import compile_table as compile_table
 from .run_pipeline import run as run
 from .run_pipeline import until_stopped as until_stopped
+from .sparkless_subscription_publishing import check_table as check_table
+from .sparkless_subscription_publishing import publish_small as publish_small

@@ -21,10 +21,10 @@ from pathcast.errors import PipelineError
 from pathcast.mediation import Mediator
 from pathcast.toml_files import is_address
 
-from ..arrow_types import spark_schema
+from ..arrow_to_spark_types import spark_schema
 from ..files.file_source import file_columns, stream_files
 from ..files.spark_source_log import check_names
-from ..matching.document_deliveries import (
+from ..matching.deliveries_and_dead_letters import (
     CONTENT,
     SOURCE_FILE,
     SOURCE_OFFSET,
@@ -39,7 +39,7 @@ from ..matching.mediate_documents import Mediating
 from ..matching.summarize_documents import summarize
 from ..matching.worker_index import PublishedIndex
 from ..overlay.route_documents import route_documents, visits_as_rows
-from ..overlay.routing_hops import VISITS
+from ..overlay.routing_worker_tasks import VISITS
 from .pipeline_sections import (
     FILE_FORMATS,
     SOURCE_FILE_FORMATS,

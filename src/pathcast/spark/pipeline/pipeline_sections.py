@@ -13,7 +13,7 @@ from pathcast.toml_files import NAMES, NUMBER, OPTIONS, PATH, PATHS, TEXT, choic
 from pathcast.toml_files import reference as reference_of
 
 from ..files.file_options import SETTLE
-from .pipeline_values import INTERVAL_TEXT, NAMESPACES, POLICY, SHARE, SHARE_OR_NONE, TRIGGER, TRIGGERS
+from .pipeline_value_kinds import INTERVAL_TEXT, NAMESPACES, POLICY, SHARE, SHARE_OR_NONE, TRIGGER, TRIGGERS
 
 # File formats: each micro-batch is written to its own folder, which a repetition replaces.
 FILE_FORMATS = ("parquet", "orc", "json", "csv", "text", "xml", "avro")

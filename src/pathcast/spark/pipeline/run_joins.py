@@ -28,8 +28,8 @@ from pathcast.joins.partition import StandingJoins
 from ..joins.extract_rows import CHANGE, ROW, SEQUENCE, TABLE, extract_rows
 from ..joins.join_definition_files import read_join_subscriptions, read_tables
 from ..joins.join_deliveries import LISTED, deliver_joins
-from ..joins.join_subscriptions import join_subscriptions
 from ..joins.new_subscriber_contents import initial_contents, newcomers
+from ..joins.standing_join_stream import join_subscriptions
 from ..matching.worker_index import pin_version
 from ..publishing.index_versions import latest
 from .batch_reports import JoinReport, keep_report

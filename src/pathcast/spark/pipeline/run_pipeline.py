@@ -32,10 +32,10 @@ from pathcast.errors import PathcastError, PipelineError, SnapshotError
 from ..files.file_settling import deferred_in
 from ..matching.stream_metrics import observed
 from ..matching.worker_index import pin_version
-from ..overlay.overlay_subscriptions import compile_overlay
+from ..overlay.compile_overlay import compile_overlay
 from ..publishing.compile_subscriptions import compile_subscriptions
 from ..publishing.index_versions import is_versioned, latest
-from ..publishing.parse_rows import read_table
+from ..publishing.parse_subscription_rows import read_table
 from ..publishing.rejection_reasons import reasons_of
 from .batch_reports import (
     AnyReport,
@@ -52,8 +52,8 @@ from .output_folder_owners import check_outputs, claim
 from .pipeline_frames import check_batch, deliveries, match, open_source, traffic, unreadable, write
 from .pipeline_plan import topology_of
 from .pipeline_sections import Pipeline, Sink, Stream
-from .pipeline_subscriptions import outcome
 from .run_joins import join_batch, start_joins
+from .sparkless_subscription_publishing import outcome
 from .start_stream import pins_of, start_stream
 from .stream_checkpoints import done
 

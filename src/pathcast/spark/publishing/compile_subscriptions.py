@@ -30,7 +30,7 @@ from pathcast.patterns import Namespaces
 from .compile_shards import SHARD, Compiling, bound_of, compiled_pieces, default_settings
 from .index_shards import check_shards
 from .index_versions import GRACE, KEEP, check_keep, parts_folder
-from .parse_rows import in_order, read_table
+from .parse_subscription_rows import in_order, read_table
 from .publish_task import PIECE, TOO_MANY, Publishing
 from .subscription_report import TOLD, SubscriptionReport, report, told_by
 from .write_shards import ShardWriting, write_shards

@@ -25,9 +25,9 @@ from pathcast.matching import Matcher, Mergeable, Subscriptions, open_index
 from .compile_shards import Settings, count_with_predicates, merge_pieces
 from .index_shards import save_shards
 from .index_versions import parts_folder, turn, version_folder, versions
-from .parse_rows import ADDED, CHANGES, REMOVED, TABLE, Parsed, Pieces, checked, put_in_order, reported
+from .parse_subscription_rows import ADDED, CHANGES, REMOVED, TABLE, Parsed, Pieces, checked, put_in_order, reported
 from .subscription_report import REJECTED, Batches, Counts, read, telling, told, written
-from .table_differences import Difference, newest
+from .subscription_table_differences import Difference, newest
 
 # The origin of a row with the name of a piece: in the column of expressions; the piece's origin is in `place`.
 PIECE = 3

@@ -2,10 +2,10 @@
 
     rows, resolved by id ── by shard ──▶ a task each: its part parsed, compiled, written ──▶ one task: the version
 
-resolve_rows.py decides before which rows count. A task holds only the rows of its shard, and writes them to its own
-folder; its result names that folder. The last task gets exclusive access to the versions (index_versions.py), moves the
-named folders together, and publishes the whole by a rename. A task that was killed, or that ran in parallel to its
-twin, has no result, so its folder is in no version.
+resolve_subscription_rows.py decides before which rows count. A task holds only the rows of its shard, and writes them
+to its own folder; its result names that folder. The last task gets exclusive access to the versions
+(index_versions.py), moves the named folders together, and publishes the whole by a rename. A task that was killed, or
+that ran in parallel to its twin, has no result, so its folder is in no version.
 
 Each task compares its shard with that of the newest version. If no shard differs, there is no new version.
 
@@ -30,8 +30,8 @@ from pathcast.matching import Subscriptions
 from .compile_shards import Settings
 from .index_shards import SHARD
 from .index_versions import check_home, parts_folder, turn, versions
-from .parse_rows import nobodys_rows
-from .resolve_rows import resolved_rows
+from .parse_subscription_rows import nobodys_rows
+from .resolve_subscription_rows import resolved_rows
 from .subscription_report import (
     REJECTED,
     REPORTED,
@@ -46,7 +46,7 @@ from .subscription_report import (
     written,
     wrong_rows,
 )
-from .table_differences import newest
+from .subscription_table_differences import newest
 from .task_failures import read_failure
 
 _WRITTEN = f"{TOLD}, shard int, part string"

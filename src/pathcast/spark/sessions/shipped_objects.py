@@ -3,7 +3,8 @@
 Spark sends the function of a stage to every task again, with everything that it refers to. An object that is slow to
 unpack, or that learns as it is used, travels as bytes within the function and stays in the process that unpacked it.
 The bytes may be a pickle: an attacker who could change them could change the function as well. Nothing on disk is a
-pickle: an index is a folder (`worker_index.py`), and so are many subscriptions to joins (`worker_subscriptions.py`).
+pickle: an index is a folder (`worker_index.py`), and so are many subscriptions to joins
+(`worker_join_subscriptions.py`).
 
 Invariant: equal bytes are unpacked once per process, as long as no more than `_KEPT` others were used since.
 """

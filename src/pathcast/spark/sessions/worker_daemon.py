@@ -14,9 +14,9 @@ from importlib import import_module
 ROOMS = (
     "pathcast.matching.matcher",
     "pathcast.matching.automaton.automaton_engine",
-    "pathcast.mediation.rewriting.event_rewriter",
+    "pathcast.mediation.rewriting.element_array_rewriter",
     "pathcast.routing.document_forwarding",
-    "pathcast.joins.partition.join_value_parts",
+    "pathcast.joins.partition.value_partitioned_join",
     "pathcast.joins.query.row_extraction",
     "pathcast.roxsum",
 )

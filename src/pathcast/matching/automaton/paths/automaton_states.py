@@ -34,8 +34,8 @@ from .automaton_states_kernels import (
     learn,
     mark_below,
 )
-from .entry_groups import NO_GROUPS, grouped
-from .entry_groups_kernels import Accepted
+from .jointly_accepted_entries import NO_GROUPS, grouped
+from .jointly_accepted_entries_kernels import Accepted
 
 # The pools, each with its number type and the size that counts how far it is filled (and how many places more are in
 # use: a row ends where the next begins). None: tables and scratch.
@@ -70,7 +70,7 @@ NO_STATES = Automaton(_NO_INT64S, _NO_INT32S, _NO_INT32S, _NO_INT64S, _NO_INT32S
 class States:
     """A generation of states over a trie as it is now; later nodes and entries are ignored.
 
-    `gate_of_node` gives the gate of each node (see `path_gates.py`). Only the entries from `first_entry` to
+    `gate_of_node` gives the gate of each node (see `required_path_gate.py`). Only the entries from `first_entry` to
     `entry_limit` count, and only the part of the trie that leads to them.
     """
 

@@ -35,7 +35,7 @@ from pathcast.kernels.hash_table_kernels import (
 )
 
 from ...table.path_trie_kernels import edge_hash
-from .entry_groups_kernels import EntryGroups
+from .jointly_accepted_entries_kernels import EntryGroups
 
 NONE = -1
 # Returned in place of a state that did not fit.

@@ -2,9 +2,9 @@
 """The walk: documents through the automaton, and the matching entries of each, distinct, in no particular order.
 
 One look-up per element gives the state of its label path. The entries of a document's distinct states are copied group
-by group (`entry_groups.py`). If a state is too new to have groups, the entries are marked in a bit set and read from
-it, which removes duplicates. If few entries are marked, a second bit set over the words of the first selects the words
-to read.
+by group (`jointly_accepted_entries.py`). If a state is too new to have groups, the entries are marked in a bit set and
+read from it, which removes duplicates. If few entries are marked, a second bit set over the words of the first selects
+the words to read.
 
 Paths added after the base was built have states of their own, those of the delta, walked in parallel; paths added after
 the delta are pending.
@@ -23,7 +23,7 @@ from pathcast.kernels import Cube, Int32s, Int64s, Matrix, UInt64s, Writable, ke
 from ...arrays.bitset_kernels import mark, mark_with_summary, read_few_marks, read_marks
 from ..updates.pending_paths_kernels import PendingBits, mark_pending
 from .automaton_states_kernels import Automaton, next_state
-from .entry_groups_kernels import SHORT, write_groups
+from .jointly_accepted_entries_kernels import SHORT, write_groups
 
 # The result of a document: done, unknown state in the base or the delta, no room for entries, or none for its levels.
 DONE, MISS, MISS_DELTA, FULL, DEEPER = range(5)

@@ -14,7 +14,7 @@ from pathcast.errors import LimitError
 from pathcast.store import offsets_of
 
 from ...engine_contract import Entries, Offsets
-from ..updates.index_generation import Generation
+from ..updates.immutable_index_state import Generation
 
 
 def entries_of_paths(made: Generation, paths: list[tuple[str, ...]], memory: int, work: int) -> tuple[Offsets, Entries]:

@@ -22,7 +22,7 @@ from pathcast.kernels import Bools, Int32s, Int64s, Matrix, UInt64s, Writable, k
 
 from ..paths.automaton_states_kernels import Automaton
 from ..values.state_value_join_kernels import ANYWHERE, DOWN
-from ..values.unbranched_path_kernels import DEEPEST, depths_up
+from ..values.unbranched_path_search_kernels import DEEPEST, depths_up
 
 # Columns of twigs: the entry (LAST - entry for the last twig that waits for a branch), two branches besides the one
 # that is waited for, and the program, if there are more branches, or lifts.

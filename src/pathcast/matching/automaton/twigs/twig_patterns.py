@@ -3,10 +3,10 @@
     /a/b[x//y]/c[z]/d     trunk /a/b/c; from c leave z and d, from b leaves x//y
 
 A *branch* is a path from the document to one of the pattern's ends, and the place of the trunk node that it leaves,
-seen from its end: a number of levels up, or a depth, as for bound tests (`ancestor_tests.py`). An element with this
-path therefore determines the one element at which the branch holds. Between two `//` there may be several: all elements
-above from which the steps in between lead to it (`climb`). They need not have the trunk's path; if no other branch
-shows that they have it, the trunk itself is a branch of no steps.
+seen from its end: a number of levels up, or a depth, as for bound tests (`ancestor_value_tests.py`). An element with
+this path therefore determines the one element at which the branch holds. Between two `//` there may be several: all
+elements above from which the steps in between lead to it (`climb`). They need not have the trunk's path; if no other
+branch shows that they have it, the trunk itself is a branch of no steps.
 
 A twig matches when the branches that leave the lowest node of the trunk hold at one element; when, seen from this
 element, those of the next node hold at the element a given number of levels up (`lift`), or at one of several; and so
@@ -22,7 +22,7 @@ from msgspec import Struct
 from pathcast.patterns import Node, Pattern
 from pathcast.patterns.parsing import PathEncoder, Steps, normalised
 
-from ..values.ancestor_tests import ends_anywhere, place_of
+from ..values.ancestor_value_tests import ends_anywhere, place_of
 from ..values.state_value_join_kernels import ANYWHERE
 
 
@@ -35,7 +35,7 @@ class Tie(Struct, frozen=True, gc=False):
 
 
 class Twig(Struct, frozen=True, gc=False):
-    """Branches and lifts, from the trunk's lowest node upwards; and the longest path, as in `path_gates.py`."""
+    """Branches and lifts, from the trunk's lowest node upwards; and the longest path, as in `required_path_gate.py`."""
 
     ties: tuple[Tie, ...]
     longest: Steps

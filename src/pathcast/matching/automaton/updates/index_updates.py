@@ -28,7 +28,7 @@ from ...arrays.ragged_arrays import part_of
 from ...table.path_trie_kernels import NONE
 from ...table.pattern_table import MergedNumbers, PatternTable
 from ..paths.automaton_states import States
-from .index_generation import Generation, Index, symbols_for
+from .immutable_index_state import Generation, Index, symbols_for
 from .pending_paths import PendingPaths
 
 if TYPE_CHECKING:

@@ -1,1 +1,1 @@
-from .path_gates import gate as gate
+from .required_path_gate import gate as gate

@@ -1,4 +1,4 @@
-"""Clauses of patterns as arrays, and the clause that each pattern waits for (`required_tests.py`).
+"""Clauses of patterns as arrays, and the clause that each pattern waits for (`required_value_tests.py`).
 
     patterns ──▶ clauses ──▶ alternatives ──▶ tests        each a list of the next, one after the other
 

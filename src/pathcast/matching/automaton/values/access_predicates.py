@@ -1,9 +1,9 @@
 """Access predicates: the value tests that a pattern waits for, in addition to its gate.
 
-Of the clauses that a pattern demands (`required_tests.py`), it waits for the one that documents have fulfilled least
-often (`access_clauses.py`): for one test or, for an `or`, for one test of each alternative. The pattern is a candidate
-for documents that pass one of these tests and open its gate (`path_gates.py`); a pattern without a clause waits behind
-its gate alone.
+Of the clauses that a pattern demands (`required_value_tests.py`), it waits for the one that documents have fulfilled
+least often (`access_clauses.py`): for one test or, for an `or`, for one test of each alternative. The pattern is a
+candidate for documents that pass one of these tests and open its gate (`required_path_gate.py`); a pattern without a
+clause waits behind its gate alone.
 
 Invariant: a document that matches passes one of the tests, so nothing is missed.
 Cost: one or two hash look-ups per value that some pattern tests, and a binary search per group of ranges for which a

@@ -23,8 +23,8 @@ from ...arrays.growing_array import Growing
 from ...arrays.ragged_arrays import gathered
 from ...tuning import Tuning
 from ..paths.automaton_states import States
-from .ancestor_test_rows import JoinRows
-from .passed_tests_kernels import J_COUNTS, J_LOOKED, J_WHY, L_COLUMNS, PassedTests
+from .ancestor_value_test_arrays import JoinRows
+from .passed_value_tests_kernels import J_COUNTS, J_LOOKED, J_WHY, L_COLUMNS, PassedTests
 from .state_value_join_kernels import (
     CHAIN,
     CROWDED,
@@ -62,7 +62,7 @@ from .state_value_join_kernels import (
     join_documents,
     place_runs,
 )
-from .unbranched_path_kernels import DEEPEST, N_COLUMNS, ChainRoom, Chains
+from .unbranched_path_search_kernels import DEEPEST, N_COLUMNS, ChainRoom, Chains
 from .value_index import new_cache
 from .value_test_hash_kernels import KINDS, ValueTests
 

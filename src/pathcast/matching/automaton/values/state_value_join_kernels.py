@@ -1,5 +1,5 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
-"""Joins: documents against patterns that one element decides (`ancestor_tests.py`), without verification.
+"""Joins: documents against patterns that one element decides (`ancestor_value_tests.py`), without verification.
 
     values of an element ──▶ the tests that it passes, one list per element
     state of an element  ──▶ its regions: of each, a small table (place, test) ──▶ a run of patterns
@@ -10,7 +10,7 @@ value are met. A pattern with more tests looks for these in the lists of the anc
 mostly waits for memory, so a document's look-ups are queued first, and tables and rows are prefetched.
 
 A *chain* is called by a test at the end of the path that leads to it, and searched below
-(`unbranched_path_kernels.py`). Patterns that must be verified are called in the same way.
+(`unbranched_path_search_kernels.py`). Patterns that must be verified are called in the same way.
 
 Invariant: patterns that are found match. A document is left to the verifier if an element has no state, a state has no
 regions, or a string-value was too long to assemble.
@@ -37,7 +37,7 @@ from pathcast.kernels import (
 from pathcast.kernels.hash_table_kernels import MIX_A, first_slot, next_slot
 
 from ...arrays.bitset_kernels import Marks, mark_with_summary, read_few_marks
-from .passed_tests_kernels import (
+from .passed_value_tests_kernels import (
     J_LOOKED,
     J_PASSED,
     J_QUEUED,
@@ -49,7 +49,7 @@ from .passed_tests_kernels import (
     note_values,
     passes_test,
 )
-from .unbranched_path_kernels import MAYBE, NO, YES, ChainRoom, Chains, chain_below, link_names
+from .unbranched_path_search_kernels import MAYBE, NO, YES, ChainRoom, Chains, chain_below, link_names
 from .value_test_hash_kernels import ValueCache, ValueTests
 
 # Places: levels up, DOWN + depth, or ANYWHERE above. A run's key is the place and the test.

@@ -1,4 +1,4 @@
-"""All value tests that patterns demand (`required_tests.py`), in one table in which kernels look up values.
+"""All value tests that patterns demand (`required_value_tests.py`), in one table in which kernels look up values.
 
 The table is append-only: a test keeps its number, and all patterns with this test share it. The table also counts the
 documents that passed each test (`hits`), so that patterns can select the rarest of their tests. Tests loaded as arrays,
@@ -25,7 +25,7 @@ from .condition_interning_kernels import (
     intern_tests,
     merge_tests,
 )
-from .required_tests import Demand, demands
+from .required_value_tests import Demand, demands
 from .value_index_kernels import MOST_NUMBER, SAMPLES
 from .value_test_hash_kernels import (
     ANY,

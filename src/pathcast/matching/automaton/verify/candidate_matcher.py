@@ -18,12 +18,12 @@ from pathcast.documents import DocumentBatch
 from pathcast.kernels import Int32s
 
 from ...engine_contract import Entries, Offsets
-from ...results.entry_rows_kernels import DocumentEntries
 from ...results.match_expansion_kernels import merge_joined
+from ...results.subscriptions_by_pattern_kernels import DocumentEntries
 from ...table.pattern_table import PatternTable
 from ..twigs.twig_join import TwigJoins
 from ..values.access_predicates import Access
-from ..values.open_gates import OpenGates
+from ..values.opened_path_gates import OpenGates
 from ..values.state_value_join import Joins
 from .candidate_verifier import Patterns, Verifier
 

@@ -49,7 +49,7 @@ from .element_set_kernels import (
     made,
     word_by_word,
 )
-from .first_node_kernels import first_passes
+from .first_node_condition_kernels import first_passes
 from .value_condition_kernels import (
     ALL,
     ALL_OF,

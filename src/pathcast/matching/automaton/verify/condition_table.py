@@ -54,7 +54,7 @@ from ..values.condition_interning_kernels import (
     merge_conditions,
     want_parts,
 )
-from ..values.path_gates import longest_path
+from ..values.required_path_gate import longest_path
 from ..values.value_comparison_kernels import (
     AT_LEAST,
     AT_MOST,

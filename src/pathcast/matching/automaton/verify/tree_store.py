@@ -1,8 +1,9 @@
 """The store of trees: all patterns with predicates of an index, as growing arrays.
 
 A pattern that one element decides is stored with its ancestor tests, a twig with its branches, any other pattern with
-the tests that it demands; all have a program for the verifier and a gate (`path_gates.py`). `layout` returns the data
-to put them behind their gates, each waiting for the rarest of its tests; that takes longest, and needs no lock.
+the tests that it demands; all have a program for the verifier and a gate (`required_path_gate.py`). `layout` returns
+the data to put them behind their gates, each waiting for the rarest of its tests; that takes longest, and needs no
+lock.
 
 Everything is in arrays: a snapshot stores them, and arrays built by another process can be merged (`merge`).
 
@@ -22,16 +23,16 @@ from pathcast.patterns.parsing import Steps, normalised
 from ...arrays.ragged_arrays import part_of
 from ...table.pattern_table import MergedNumbers, PatternTable
 from ...tuning import Tuning
-from ..paths.path_nodes import PathNodes
+from ..paths.lazy_path_trie_nodes import PathNodes
+from ..twigs.twig_arrays import LIFT, Twigs
 from ..twigs.twig_join import TwigJoins
 from ..twigs.twig_join_kernels import TwigRows
 from ..twigs.twig_patterns import Part, Tie, Twig, twig_of
-from ..twigs.twig_rows import LIFT, Twigs
 from ..values.access_clauses import ClauseRows, Clauses, some_of
 from ..values.access_predicates import Access, AccessRows, laid_out, no_access
-from ..values.ancestor_test_rows import NO_TESTS, Bound, BoundTests, JoinRows, no_rows
-from ..values.ancestor_tests import spine_of
-from ..values.path_gates import gate, in_order
+from ..values.ancestor_value_test_arrays import NO_TESTS, Bound, BoundTests, JoinRows, no_rows
+from ..values.ancestor_value_tests import spine_of
+from ..values.required_path_gate import gate, in_order
 from ..values.state_value_join import Joins
 from ..values.value_index import DemandTable
 from ..values.value_test_hash_kernels import ValueTests
