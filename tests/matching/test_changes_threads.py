@@ -36,7 +36,7 @@ Contents = dict[int, tuple[int, str | None]]
 def look(expansion: Expansion, chance: random.Random) -> Seen:
     """Expand a document's entries in all ways, with other threads running in between."""
     entries = np.array(sorted(chance.sample(range(60), 12)), dtype=np.int32)
-    ids = expansion.ids_of_all(np.array([0, len(entries)], dtype=np.int64), entries)[1].tolist()
+    ids = sorted(expansion.ids_of_all(np.array([0, len(entries)], dtype=np.int64), entries)[1].tolist())
     subscribers = SubscriberRows(expansion)
     ranks = subscribers.of_all(np.array([0, len(entries)], dtype=np.int64), entries)[1]
     names = [subscribers.names[rank] for rank in ranks.tolist()]

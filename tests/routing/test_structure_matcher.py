@@ -36,8 +36,8 @@ def test_news_match_as_they_do_when_they_are_read():
     for document in generate_documents(news_schema(), 30, seed=1):
         batch = read_batch([document])
         expected = matcher.engine.match_batch(batch)[1]
-        assert np.array_equal(quick.match(coder.encode(batch[0]), document), expected)
-        assert np.array_equal(quick.match(coder.encode(batch[0]), document), expected)
+        assert sorted(quick.match(coder.encode(batch[0]), document)) == sorted(expected)
+        assert sorted(quick.match(coder.encode(batch[0]), document)) == sorted(expected)
 
 
 @pytest.mark.slow
@@ -65,7 +65,7 @@ def test_random_paths_match_as_they_do_when_the_document_is_read(seed):
         if message is None:
             continue
         found = quick.match(message, batch[0].data)
-        assert np.array_equal(found, matcher.engine.match_batch(batch)[1])
+        assert sorted(found) == sorted(matcher.engine.match_batch(batch)[1])
 
 
 def test_what_the_decoder_refuses_is_refused_here():
@@ -120,7 +120,7 @@ def test_random_trees_match_as_they_do_when_the_document_is_read(seed):
             matcher.match(b"<a/>")
         batch = read_batch([document(4).encode()])
         found = quick.match(coder.encode(batch[0]), batch[0].data)
-        assert np.array_equal(found, matcher.engine.match_batch(batch)[1])
+        assert sorted(found) == sorted(matcher.engine.match_batch(batch)[1])
 
 
 @pytest.mark.slow
@@ -147,7 +147,7 @@ def test_random_patterns_match_with_their_values(few, seed):
             continue
         found = quick.match(annotation(coder, batch[0]), batch[0].data)
         assert isinstance(found, np.ndarray), found
-        assert np.array_equal(found, matcher.engine.match_batch(batch)[1])
+        assert sorted(found) == sorted(matcher.engine.match_batch(batch)[1])
 
 
 @pytest.mark.parametrize("namespaces", [None, "ignore"])

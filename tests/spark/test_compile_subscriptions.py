@@ -120,7 +120,7 @@ def test_changes_make_the_next_version_of_what_is_there(spark, tmp_path):
     ]
     told = reasons(report)
     assert set(told) == {77, 8, 7}
-    assert "no subscription 77" in told[77]
+    assert "cannot remove subscription 77" in told[77]
     assert "'added' or 'removed'" in told[7]
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import pathcast
 from pathcast import Subscriptions
-from pathcast.documents import DocumentBatch, Names
+from pathcast.documents import DocumentBatch, Names, read_batch
 from pathcast.matching import Tuning
 from pathcast.matching.automaton.values import state_value_join as joins
 from pathcast.matching.automaton.values.ancestor_value_tests import bound_tests, demand_at, spine_of
@@ -249,3 +249,27 @@ def test_room_fits_the_regions_that_a_document_reads_whatever_other_threads_add(
     monkeypatch.setattr(joins, "join_documents", check)
     assert matcher.match("<a><b k='1'><c k='2'/></b></a>").ids.tolist() == [1, 2]
     assert called[0] == 0 and called[-1] > 0
+
+
+BELOW = "<x/>" * 70
+TOO_LONG = " " * 5_000
+
+
+@pytest.mark.parametrize(
+    ("expression", "document"),
+    [
+        ("//b[@k = 1]//c/x", f"<r><b k='1'>{BELOW}</b><b k='1'><c><x/></c></b></r>"),
+        ("//b[@k = 1]//c/x", f"<r><b k='1'><c><x/></c></b><b k='1'>{BELOW}</b></r>"),
+        ("//b[@k = 1]", f"<r><b k='1'/>{'<a>' * 70}{'</a>' * 70}</r>"),
+        ("//b[a]/c", f"<r><b><a/><c/></b><q>{TOO_LONG}<a>{TOO_LONG}</a></q></r>"),
+    ],
+    ids=["first too many below", "then too many below", "too deep", "too long"],
+)
+def test_what_a_join_finds_and_the_verifier_confirms_is_reported_once(expression: str, document: str) -> None:
+    """A join finds the pattern at one element, and leaves another element, or the document, to the verifier."""
+    subscriptions = Subscriptions()
+    number = subscriptions.add(expression)
+    subscriptions.add_many(["//q[r]/s", "//q[@k > 2]", "//q[. < 2]"])
+    matcher = subscriptions.compile()
+    for _ in range(2):
+        assert matcher.match_batch(read_batch([document.encode()]))[1].tolist() == [number]

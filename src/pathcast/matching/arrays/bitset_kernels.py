@@ -40,6 +40,20 @@ def mark_with_summary(marks, summary, number):
 
 
 @part
+def unmark(marks, number):
+    """Remove a number from the set; its word may stay marked in a summary."""
+    place = np.uint64(number)
+    marks[place >> SIX] &= ~(ONE << (place & LOW_SIX))
+
+
+@part
+def is_marked(marks, number):
+    """Whether a number is in the set."""
+    place = np.uint64(number)
+    return marks[place >> SIX] >> (place & LOW_SIX) & ONE != 0
+
+
+@part
 def read_word(bits, base, written, out):
     """Write the positions of a word's bits; up to four bits need no branch that depends on their count.
 

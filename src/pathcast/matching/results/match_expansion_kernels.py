@@ -83,20 +83,26 @@ def merge_joined(
     twigs: DocumentEntries,
     candidates: DocumentEntries,
     holding: Bools,
+    unknown: Bools,
     out_offsets: Writable[Int64s],
     out: Writable[Int32s],
-) -> None:
-    """Each document's entries of `paths`, `joined` and `twigs`, and those of `candidates` that hold: all different."""
+) -> int:
+    """Each document's entries of `paths`, `joined` and `twigs`, and those of `candidates` that hold; return how many.
+
+    All are different, except in an `unknown` document: there the candidates include all joined and twig patterns.
+    """
     written = np.int64(0)
     for document in range(len(paths.offsets) - 1):
         written = copy_entries(paths, document, out, written)
-        written = copy_entries(joined, document, out, written)
-        written = copy_entries(twigs, document, out, written)
+        if not unknown[document]:
+            written = copy_entries(joined, document, out, written)
+            written = copy_entries(twigs, document, out, written)
         for index in range(candidates.offsets[document], candidates.offsets[document + 1]):
             if holding[index]:
                 out[written] = candidates.entries[index]
                 written += 1
         out_offsets[document + 1] = written
+    return written
 
 
 @kernel("void(ro_i4[::1], ro_i4[::1], i4[::1])")

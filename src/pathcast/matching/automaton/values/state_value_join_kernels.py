@@ -36,7 +36,7 @@ from pathcast.kernels import (
 )
 from pathcast.kernels.hash_table_kernels import MIX_A, first_slot, next_slot
 
-from ...arrays.bitset_kernels import Marks, mark_with_summary, read_few_marks
+from ...arrays.bitset_kernels import Marks, is_marked, mark_with_summary, read_few_marks, unmark
 from .passed_value_tests_kernels import (
     J_LOOKED,
     J_PASSED,
@@ -281,7 +281,7 @@ def other_tests_hold(row, element, first, elements, rows, others, passed):
 
 @rare
 def take_rows(first, elements, translation, patterns, queue, room, passed, marks, counts):
-    """Mark the matching patterns of the queued runs, and those that must be verified."""
+    """Mark the matching patterns of the queued runs, and those that must be verified; no pattern is marked as both."""
     rows, others, chains = patterns.rows, patterns.others, patterns.chains
     matched, looked, called = marks.matched, marks.looked, marks.called
     for n in range(counts[J_QUEUED]):
@@ -303,7 +303,8 @@ def take_rows(first, elements, translation, patterns, queue, room, passed, marks
                     )
                     if below == YES:
                         mark_with_summary(matched.bits, matched.summary, entry)
-                    elif below == MAYBE:
+                        unmark(called.bits, chains.patterns[chain])
+                    elif below == MAYBE and not is_marked(matched.bits, entry):
                         mark_with_summary(called.bits, called.summary, chains.patterns[chain])
                     continue
                 if not other_tests_hold(row, element, first, elements, rows, others, passed):
@@ -351,8 +352,7 @@ def write_matches(written, scratch):
         written = read_few_marks(matched.bits, matched.summary, out, written)
     # Entries that were tried, beyond those that match.
     for k in range(begin, written):
-        place = np.uint64(out[k])
-        looked.bits[place >> np.uint64(6)] &= ~(ONE << (place & np.uint64(63)))
+        unmark(looked.bits, out[k])
     scratch.counts[J_LOOKED] += written - begin + count_marks(looked, spare)
     return written
 

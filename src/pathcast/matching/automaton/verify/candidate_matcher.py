@@ -90,18 +90,19 @@ class CandidateMatcher:
             batch, names, opened.offsets, opened.gates, opened.listed, self.patterns, joined._replace(unknown=unknown)
         )
         holding = self.verifier.verify(batch, candidate_offsets, candidates, self.programs, names)
-        verified = int(np.count_nonzero(holding)) + len(joined.entries) + len(twigs.entries)
-        out = np.empty(len(entries) + verified, dtype=np.int32)
+        room = len(entries) + len(joined.entries) + len(twigs.entries) + int(np.count_nonzero(holding))
+        out = np.empty(room, dtype=np.int32)
         out_offsets = np.zeros(len(offsets), dtype=np.int64)
         more = self.programs.entries[candidates]
-        merge_joined(
+        written = merge_joined(
             DocumentEntries(offsets, entries),
             DocumentEntries(joined.offsets, joined.entries),
             DocumentEntries(twigs.offsets, twigs.entries),
             DocumentEntries(candidate_offsets, more),
             holding,
+            unknown,
             out_offsets,
             out,
         )
         looked_at = len(candidates) + joined.looked_at + twigs.looked_at
-        return Matched(out_offsets, out, looked_at, verified)
+        return Matched(out_offsets, out[:written], looked_at, written - len(entries))
