@@ -93,11 +93,11 @@ def test_a_batch_moves_as_a_whole() -> None:
 
 def test_keys_of_arrays_are_those_of_values() -> None:
     values = np.array([-np.inf, -1.5, -0.0, 0.0, 5e-324, 7.25, np.inf])
-    low, high = keys_of(FLOAT, (values, values))
+    low, high = keys_of("c", FLOAT, (values, values))
     assert low.tolist() == high.tolist() == [FLOAT.key(value) for value in values.tolist()]
     whole = np.array([-3, 0, 9])
-    assert keys_of(FLOAT, (whole, whole))[0].tolist() == [FLOAT.key(value) for value in whole.tolist()]
-    assert [one.tolist() for one in keys_of(INT, (np.array([0.5]), np.array([3.5])))] == [[1], [3]]
+    assert keys_of("c", FLOAT, (whole, whole))[0].tolist() == [FLOAT.key(value) for value in whole.tolist()]
+    assert [one.tolist() for one in keys_of("c", INT, (np.array([0.5]), np.array([3.5])))] == [[1], [3]]
 
 
 @pytest.mark.parametrize(

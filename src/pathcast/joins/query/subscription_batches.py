@@ -125,7 +125,7 @@ def read_batch(
         if at in ends:
             raise QueryError(f"'{name}': the ranges of {'.'.join(column)} are given twice; give them once")
         ends[at] = _checked_ends(kind, name, arrays)
-        keys[at] = keys_of(kind, ends[at])
+        keys[at] = keys_of(name, kind, ends[at])
     counts = {len(low) for low, _ in ends.values()}
     if len(counts) != 1 or 0 in counts:
         found = ", ".join(f"{len(low):,} on {'.'.join(at)}" for at, (low, _) in ends.items()) or "none"
@@ -158,14 +158,15 @@ def _plain(values: AnyArray) -> Numbers:
     return values.astype(np.int64) if values.dtype.kind == "i" else values.astype(np.float64)
 
 
-def keys_of(kind: Kind, ends: tuple[Numbers, Numbers]) -> tuple[Keys, Keys]:
+def keys_of(name: str, kind: Kind, ends: tuple[Numbers, Numbers]) -> tuple[Keys, Keys]:
     """Ends of closed ranges as keys, as `Kind.ends` does for a single range."""
     if kind is FLOAT and all(one.dtype == np.float64 for one in ends):
         return _float_keys(ends[0]), _float_keys(ends[1])
     pairs = [kind.ends(Interval(low, high)) for low, high in zip(ends[0].tolist(), ends[1].tolist(), strict=True)]
     if any(pair is None for pair in pairs):
         raise QueryError(
-            "a range of the batch contains no whole number, but its column is of kind int; remove the range"
+            f"'{name}': range {pairs.index(None):,} of the batch contains no whole number, "
+            "but its column is of kind int; remove the range"
         )
     low, high = np.array([pair for pair in pairs if pair is not None], np.int64).reshape(-1, 2).T
     return np.ascontiguousarray(low), np.ascontiguousarray(high)

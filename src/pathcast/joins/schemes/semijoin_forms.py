@@ -69,7 +69,7 @@ def read_forms(query: Query, value: Value) -> dict[int, Form]:
     for number, table, edge, axes in value.rows:
         form = _form(query, table, edge, axes)
         if form is None or type(number) is not int or number in found:
-            raise MessageError(f"the message has a form that does not belong to the query: {table!r:.60}")
+            raise MessageError(f"the message has a semijoin form of {table!r:.60} that the query does not have")
         found[number] = form
     if sorted(form.base for form in found.values()) != sorted(query.tables):
         raise MessageError("the message must have one form per table of the query")

@@ -136,7 +136,7 @@ class Client:
     def _check_list(self, name: str, listed: Value) -> None:
         mark, table = name[:1], name[1:]
         if mark not in {COME, CHANGE, GO} or table not in self._tables or not isinstance(listed, Points):
-            raise MessageError(f"the message lists rows under '{name}', which does not belong to the query")
+            raise MessageError(f"the message lists rows under '{name}', which is not a table of the query")
         columns = self._schema.columns[table]
         fits = {
             COME: listed.axes == (ROW, *columns),
@@ -222,7 +222,7 @@ class _Results:
     def check_list(self, name: str, listed: Value) -> None:
         known = name == RESULTS or name.removeprefix(GO) in self._tables
         if not known or not isinstance(listed, Points) or listed.pairs:
-            raise MessageError(f"the message lists rows under '{name}', which does not belong to the query")
+            raise MessageError(f"the message lists rows under '{name}', which is not a table of the query")
         wanted = {*self._numbers, *self._output} if name == RESULTS else {ROW}
         if not wanted <= set(listed.axes) or len(set(listed.axes)) < len(listed.axes):
             raise MessageError(f"the message lists rows under '{name}' with unexpected columns")
@@ -255,7 +255,7 @@ def _number(value: Value) -> int:
 
 def _scalar(value: Value) -> Scalar:
     if isinstance(value, Points):
-        raise MessageError("the message has a list of points where a column value is expected")
+        raise MessageError("the message has a list where a column value is expected")
     return value
 
 

@@ -142,15 +142,15 @@ def _is_filter(condition: Condition) -> bool:
 def _filters(place: Place, conditions: Iterable[Condition]) -> Iterator[Filter]:
     for condition in conditions:
         if not isinstance(condition, Node) or not condition.is_attribute or condition.axis == "//":
-            raise Unencodable("only attributes of the step itself can be filtered")
+            raise Unencodable("only attribute tests on the step itself are encoded, not other conditions")
         attribute = condition.test[1:]
         if not condition.conditions:
             yield Filter(place, attribute, None)
         for test in condition.conditions:
             if not isinstance(test, Compare):
-                raise Unencodable("a filter must compare with a literal")
+                raise Unencodable("an attribute test must compare with a literal")
             if test.operator in ("<", ">") and test.number is not None and isinf(test.number):
-                raise Unencodable("no number is beyond infinity")
+                raise Unencodable("a comparison with infinity by < or > is not encoded")
             yield Filter(place, attribute, test)
 
 

@@ -102,7 +102,7 @@ def merge_joined(
                 out[written] = candidates.entries[index]
                 written += 1
         out_offsets[document + 1] = written
-    return written
+    return int(written)
 
 
 @kernel("void(ro_i4[::1], ro_i4[::1], i4[::1])")

@@ -76,7 +76,9 @@ def checked_ids(ids: Ids, count: int) -> list[int]:
 def check_next(next_id: int, count: int) -> int:
     """The next id, if `count` ids are left."""
     if next_id + count - 1 > LARGEST_ID:
-        raise LimitError(f"the next id would exceed {LARGEST_ID:,}; pass free ids with ids=…")
+        raise LimitError(
+            f"the next id would exceed {LARGEST_ID:,}; give unused ids yourself: add(…, id=…) or add_many(…, ids=…)"
+        )
     return next_id
 
 

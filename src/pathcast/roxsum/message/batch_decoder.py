@@ -103,7 +103,9 @@ def _read_tables(reader: TableReader, counts: Counts) -> _Tables:
     deltas = reader.numbers(counts.documents, counts.next_id)
     ids = np.cumsum(deltas)
     if np.any(deltas[1:] == 0) or (len(ids) and int(ids[-1]) >= counts.next_id):
-        raise MessageError("the ids of the message's documents do not ascend")
+        raise MessageError(
+            "the document ids in the message are not in ascending order; it is damaged, request it again"
+        )
     try:
         names = bytes(reader.texts(len(reader.data))).decode().split("\0")
     except UnicodeDecodeError:
@@ -128,7 +130,7 @@ def _read_tables(reader: TableReader, counts: Counts) -> _Tables:
     follow = reader.numbers(tokens + 1, tokens + 1)
     sums = [(int(token_lengths.sum()), len(stored)), (int(follow.sum()), counts.pairs)]
     if any(found != wanted for found, wanted in sums) or not _has_raw(column_kind, meta, token_lengths):
-        raise MessageError("the tables of the message contradict each other")
+        raise MessageError("the tables of the message do not fit its header; it is damaged, request it again")
     followers = reader.signed(counts.pairs, tokens) + np.repeat(np.arange(tokens + 1), follow)
     if counts.pairs and (int(followers.min()) < 0 or int(followers.max()) > tokens):
         raise MessageError("a token of the message refers to an unknown next token")

@@ -114,7 +114,7 @@ def parts_of_files(
 def read_file(path: str | None, limits: Limits) -> bytes:
     """The bytes of a file given by its path or `file:` URI."""
     if path is None:
-        raise PipelineError("no document: the path is null")
+        raise PipelineError("the path of the document is null; give a path, or drop the row")
     try:
         address = urlsplit(path)
     except ValueError as error:

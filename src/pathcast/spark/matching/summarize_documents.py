@@ -384,7 +384,9 @@ def _expanded_schema(schema: t.StructType, document: str) -> t.StructType:
     if ROWS in names:
         kind = schema[ROWS].dataType
         if not isinstance(kind, t.ArrayType) or not isinstance(kind.elementType, t.StructType):
-            raise PipelineError(f"the column '{ROWS}' is of type {kind.simpleString()}, not a list of rows")
+            raise PipelineError(
+                f"column '{ROWS}' must be an array of structs, as `summarize` writes it; it is {kind.simpleString()}"
+            )
         fields += [t.StructField(field.name, field.dataType) for field in kind.elementType.fields]
     kind = schema[document].dataType if document in names else t.BinaryType()
     fields += [t.StructField(document, kind), t.StructField("error", ERROR), t.StructField(MESSAGE, t.BinaryType())]

@@ -209,7 +209,7 @@ def _json(file: Path, bounds: Small) -> _Rows:
         if line.strip():
             row = json.loads(line)
             if not isinstance(row, dict):
-                raise NotSmallError("lines that are not JSON objects need Spark")
+                raise NotSmallError(f"{file.name} has a line that is not a JSON object")
             rows.append(row)
             names.update(dict.fromkeys(row))
     return sorted(names), rows
