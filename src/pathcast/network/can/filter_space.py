@@ -234,7 +234,7 @@ class Space:
             places = {place for place in tried if place is not None}
             if len(places) > 1:
                 raise MessageError(
-                    f"the filters have different ranges on '{axis.name}', so they share no point; register them one by one"
+                    f"the filters have different ranges on '{axis.name}', so they share no point; register each alone"
                 )
             found += next(iter(places), (0, SIDE - 1))
         return tuple(found)
