@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pathcast.documents import Limits, Names
-from pathcast.documents.expanded_names_kernels import NameIndex
+from pathcast.documents.expanded_name_table_kernels import NameIndex
 from pathcast.documents.scanner import scanner as room
 from pathcast.documents.scanner.character_kernels import PADDING
 from pathcast.documents.scanner.scanner import Scanner

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from pathcast.documents import Limits, Names
-from pathcast.documents.expanded_names import XML_NAMESPACE
+from pathcast.documents.expanded_name_table import XML_NAMESPACE
 from pathcast.documents.expat_reader import Entities
 from tests.documents import equivalence
 from tests.documents.equivalence import by_expat, by_scanner, differences, passed_on, shrunk

@@ -21,7 +21,7 @@ from pathcast.patterns import parse
 from pathcast.patterns.parsing import cached_pattern_assembly as assembly
 from pathcast.patterns.parsing.xpath_parser import MAX_LENGTH, max_length
 from pathcast.routing import Overlay
-from pathcast.spark.publishing.compile_shards import Settings
+from pathcast.spark.publishing.parallel_pattern_compilation import Settings
 from pathcast.spark.publishing.resolve_subscription_rows import wrong_by
 from pathcast.transmission import Topology
 

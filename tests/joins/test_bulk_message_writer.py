@@ -11,8 +11,8 @@ from pathcast.joins import Schema, select
 from pathcast.joins.partition.standing_join_definition import StandingJoins
 from pathcast.joins.partition.value_partitioned_join import Parts
 from pathcast.messages import decode
-from pathcast.messages import value_encoding as wire_values
-from pathcast.messages import wire_format_kernels as wire_kernels
+from pathcast.messages import value_wire_format as wire_values
+from pathcast.messages import value_wire_format_kernels as wire_kernels
 
 DAY, NOON = date(2026, 1, 1), datetime.fromisoformat("2026-01-01T12:00:00")
 # How a value of a kind is made from a small number, so that equal values, and neighbours, occur.

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pathcast.joins.index.scan_index import ScanIndex
-from pathcast.joins.query.column_kinds_and_keys import INT, STRING, Kind, TextKey
+from pathcast.joins.query.order_preserving_key_encoding import INT, STRING, Kind, TextKey
 from pathcast.joins.schemes.descriptive_skylines import FLAVOURS, describe
-from pathcast.joins.schemes.skyline_envelope import envelope, inside
+from pathcast.joins.schemes.skyline_around_point import envelope, inside
 from pathcast.joins.server.sorted_row_views import Run
 
 AT = 5

@@ -12,7 +12,7 @@ from lxml import etree
 
 from pathcast.documents import read_batch
 from pathcast.errors import SchemaError
-from pathcast.joins.query.column_kinds_and_keys import kind_named
+from pathcast.joins.query.order_preserving_key_encoding import kind_named
 from pathcast.joins.query.row_extraction import Extraction, Extractor, Step, fits
 from pathcast.joins.query.value_text_conversion import read_value, write_row
 

@@ -31,7 +31,7 @@ def imports(path: Path) -> Iterator[tuple[str, list[str]]]:
 
 def test_there_are_kernels() -> None:
     assert {
-        "documents/expanded_names_kernels.py",
+        "documents/expanded_name_table_kernels.py",
         "matching/table/path_trie_kernels.py",
         "kernels/kernel_compiler.py",
     } <= SOURCES.keys()

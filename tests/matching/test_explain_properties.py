@@ -16,7 +16,7 @@ from lxml import etree
 
 import pathcast
 from pathcast import Subscriptions
-from pathcast.documents.expanded_names import local_part
+from pathcast.documents.expanded_name_table import local_part
 from pathcast.matching.explain import Explanation, Finding, Place
 from pathcast.matching.explain.condition_truth import path_of
 from pathcast.matching.reference.pattern_embedding import Embedding

@@ -12,10 +12,10 @@ from pathcast.errors import MessageError, TopologyError
 from pathcast.joins import Client, JoinServer, Schema
 from pathcast.messages import Between, Box, Filter, In, Interval, Message, Points, SomePoint, compare
 from pathcast.network import Axis, ContentNetwork, Crash, Faults, PayloadLimits, Reading, Space
+from pathcast.network.can.can_coordinate_space import staircase
 from pathcast.network.can.can_node import merged
-from pathcast.network.can.filter_extents import Extent
-from pathcast.network.can.filter_points import Probe
-from pathcast.network.can.filter_space import staircase
+from pathcast.network.can.filter_bounding_hulls import Extent
+from pathcast.network.can.filter_point_transformation import Probe
 from pathcast.network.can.join_space import join_space
 from pathcast.network.can.zones import Box as Zone
 from pathcast.network.can.zones import apart

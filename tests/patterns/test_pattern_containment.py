@@ -17,7 +17,7 @@ from pathcast.patterns.containment.pattern_containment import Facts, contains
 from pathcast.patterns.containment.pattern_minimisation import minimised
 from pathcast.patterns.containment.value_implication import excludes, implies
 from pathcast.patterns.tree_pattern import Compare, Condition, StringTest
-from pathcast.patterns.value_comparison import holds
+from pathcast.patterns.xpath_value_comparison import holds
 from tests import oracle
 from tests.generators.documents import COMMON, NUMBERS, WORDS
 from tests.generators.rounds import drawn

@@ -8,7 +8,7 @@ from random import Random
 import pytest
 from lxml import etree
 
-from pathcast.patterns.value_comparison import number_of
+from pathcast.patterns.xpath_value_comparison import number_of
 
 COUNT = 10_000
 _NUMBER = etree.XPath("number($text)")

@@ -8,7 +8,7 @@ import numpy as np
 from pathcast.documents import Document
 from pathcast.matching.reference.pattern_embedding import DOCUMENT, Embedding, Place
 from pathcast.patterns import Pattern
-from pathcast.routing.annotations.aggregate_wildcards import Bindings, Labels, Wildcards
+from pathcast.routing.annotations.wildcard_substitution import Bindings, Labels, Wildcards
 
 MOST_BINDINGS = 4
 _TRIED = 64  # embeddings tried for one aggregate and one label path or document

@@ -1,7 +1,7 @@
 """Structure annotations, for documents that have one."""
 
 from pathcast.documents import Document, DocumentBatch
-from pathcast.routing.structure.structure_annotation import StructureCoder, StructureDecoder
+from pathcast.routing.structure.structure_encoder import StructureCoder, StructureDecoder
 
 
 def annotation(coder: StructureCoder, document: Document) -> bytes:

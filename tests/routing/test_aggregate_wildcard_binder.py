@@ -11,9 +11,9 @@ import pathcast
 from pathcast.documents import DocumentBatch, read_batch
 from pathcast.matching.table.pattern_table import PatternTable
 from pathcast.patterns import Pattern, parse
-from pathcast.routing.advertising.wildcard_bindable_aggregates import Simple
+from pathcast.routing.advertising.subscriptions_by_wildcard_bindings import Simple
 from pathcast.routing.annotations.aggregate_wildcard_binder import Binder, can_be_bound, fitting
-from pathcast.routing.annotations.aggregate_wildcards import Wildcards, bound
+from pathcast.routing.annotations.wildcard_substitution import Wildcards, bound
 from tests.routing.drawn import plain_document, plain_pattern
 from tests.routing.plain_bindings import document_bindings
 

@@ -12,7 +12,7 @@ import pathcast
 from pathcast.documents import read_batch
 from pathcast.matching.engine_contract import PathMatching
 from pathcast.patterns import Namespaces
-from pathcast.routing.structure.structure_annotation import Refused, StructureCoder, StructureDecoder
+from pathcast.routing.structure.structure_encoder import Refused, StructureCoder, StructureDecoder
 from pathcast.routing.structure.structure_matcher import StructureMatcher
 from pathcast.routing.table.needed_document_values import Needs
 from pathcast.workloads import generate_documents, generate_subscriptions, news_schema

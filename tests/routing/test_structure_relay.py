@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from pathcast.documents import DocumentBatch, Names, read_batch
 from pathcast.patterns import parse
-from pathcast.routing.structure.structure_annotation import StructureCoder, StructureDecoder
+from pathcast.routing.structure.structure_encoder import StructureCoder, StructureDecoder
 from pathcast.routing.structure.structure_relay import StructureRelay
 from pathcast.routing.table.needed_document_values import Needs
 from tests.generators import random_document

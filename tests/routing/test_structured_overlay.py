@@ -7,7 +7,7 @@ import pytest
 
 from pathcast.matching import engines
 from pathcast.routing import Overlay, streaming_engines
-from pathcast.routing.router_messages import MOST_STRUCTURE
+from pathcast.routing.annotation_header_codec import MOST_STRUCTURE
 from pathcast.workloads import SubscriptionOptions, generate_documents, generate_subscriptions, news_schema
 
 from .drawn import delivered, world_of

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from pathcast.errors import TopologyError
 from pathcast.routing import Overlay
 from pathcast.routing import document_forwarding as handling
+from pathcast.routing.annotation_header_codec import Encoded
 from pathcast.routing.annotations.document_annotations import Annotations, Bound, LastPlaces
 from pathcast.routing.annotations.outgoing_annotations import AnnotationMaker
-from pathcast.routing.router_messages import Encoded
 from pathcast.transmission import Topology
 from tests.routing.drawn import NAMES, World, delivered, world_of
 

@@ -11,8 +11,8 @@ import pytest
 
 from pathcast.errors import PipelineError
 from pathcast.spark import progress_facts, progress_line, publish, stream_files
+from pathcast.spark.pipeline.dry_run_plan import plan
 from pathcast.spark.pipeline.pipeline_frames import open_source
-from pathcast.spark.pipeline.pipeline_plan import plan
 from pathcast.spark.pipeline.run_pipeline import AnyReport, DeferredReport, Report, run
 from tests.spark.test_pipeline_frames import ignored, matcher, pipeline, rows, run_to_end
 

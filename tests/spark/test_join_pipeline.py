@@ -25,8 +25,8 @@ from pathcast.spark import open_joins, publish, publish_joins
 from pathcast.spark.joins.event_fanout import fanning
 from pathcast.spark.joins.join_definition_files import check_joins, publish_file, read_join_subscriptions
 from pathcast.spark.joins.worker_join_subscriptions import find_subscriptions
+from pathcast.spark.pipeline.dry_run_plan import plan
 from pathcast.spark.pipeline.pipeline_file import Pipeline, read_pipeline
-from pathcast.spark.pipeline.pipeline_plan import plan
 from pathcast.spark.pipeline.run_pipeline import JoinReport, join_reports_of, run
 from pathcast.spark.publishing.index_versions import versions
 from pathcast.spark.publishing.replay_version_pins import pins_of

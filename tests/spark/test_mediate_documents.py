@@ -14,8 +14,8 @@ from pathcast.matching import Matcher
 from pathcast.mediation import Mapping, Mediator, infer_tree
 from pathcast.mediation.mappings.document_object_tree import to_bytes
 from pathcast.spark import dead_letters, deliver, match_documents, mediate
+from pathcast.spark.matching import document_batch_reader, mediate_documents
 from pathcast.spark.matching import match_documents as match_documents_module
-from pathcast.spark.matching import mediate_documents, worker_document_reader
 from pathcast.spark.matching.match_documents import matching, matching_stage
 from pathcast.spark.matching.mediate_documents import mediating
 from pathcast.spark.matching.worker_index import Index
@@ -114,7 +114,7 @@ def test_a_stage_in_the_same_worker_gets_the_documents_without_their_bytes(media
     def no_bytes(*_):
         raise AssertionError("documents were packed or unpacked")
 
-    for module in (mediate_documents, match_documents_module, worker_document_reader):
+    for module in (mediate_documents, match_documents_module, document_batch_reader):
         for name in ("pack", "unpack"):
             if hasattr(module, name):
                 monkeypatch.setattr(module, name, no_bytes)

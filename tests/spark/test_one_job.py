@@ -16,8 +16,8 @@ from pathcast.mediation import Mediator, infer_tree
 from pathcast.messages import decode
 from pathcast.routing import Overlay
 from pathcast.roxsum import RoXSum
+from pathcast.spark.pipeline.dry_run_plan import plan
 from pathcast.spark.pipeline.pipeline_file import read_pipeline
-from pathcast.spark.pipeline.pipeline_plan import plan
 from pathcast.spark.pipeline.run_pipeline import (
     AnyReport,
     JoinReport,

@@ -10,9 +10,9 @@ from pathcast.errors import PathcastError, PipelineError
 from pathcast.mediation import Mediator, infer_tree
 from pathcast.patterns import parse
 from pathcast.routing import Overlay, Policy
+from pathcast.routing.annotation_header_codec import split
 from pathcast.routing.document_forwarding import DocumentForwarding
 from pathcast.routing.overlay import engine_for
-from pathcast.routing.router_messages import split
 from pathcast.routing.snapshot.stored_overlay import StoredOverlay, save_overlay
 from pathcast.spark import dead_letters, disseminate, publish_overlay
 from pathcast.spark.matching.mediate_documents import mediating
@@ -113,7 +113,7 @@ CASES = [*((policy, None) for policy in POLICIES), ("L", "r4"), ("L+st-sd", "r4"
 )
 def test_rows_are_what_the_overlay_in_one_process_does(policy, at, way, monkeypatch, tmp_path):
     # Dictionaries of links are numbered by chance.
-    monkeypatch.setattr("pathcast.routing.structure.structure_annotation.os.urandom", lambda count: b"\1" * count)
+    monkeypatch.setattr("pathcast.routing.structure.structure_encoder.os.urandom", lambda count: b"\1" * count)
     rows = routed(made(), policy, tmp_path, at, spread=way == "spread", whole=way == "whole")
     came, delivered = in_process(made(), policy, at, monkeypatch)
     assert not any(row["error"] for row in rows)

@@ -14,7 +14,7 @@ import typer
 
 from pathcast.errors import PathcastError
 
-from . import generate, mediate
+from . import generate, mediation_commands
 from .demo import demo
 from .doctor import doctor
 from .explain import explain
@@ -22,7 +22,7 @@ from .joins import joins
 from .match import match
 from .output_errors import open_what_is_closed, output_that_may_end
 from .plugin_commands import add_installed_commands
-from .renew import renew
+from .recompile_untrusted_index import renew
 from .run import run
 from .signals import terminable
 
@@ -41,7 +41,7 @@ app.command()(renew)
 app.command()(joins)
 app.command()(run)
 app.add_typer(generate.app, name="generate")
-app.add_typer(mediate.app, name="mediate")
+app.add_typer(mediation_commands.app, name="mediate")
 app.command()(demo)
 app.command()(doctor)
 add_installed_commands(app)

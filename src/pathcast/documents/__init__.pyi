@@ -15,10 +15,10 @@ from .document_reader import Reader as Reader
 from .document_reader import content as content
 from .document_reader import read as read
 from .document_reader import read_batch as read_batch
-from .expanded_names import XML_NAMESPACE as XML_NAMESPACE
-from .expanded_names import Names as Names
-from .expanded_names import expanded as expanded
-from .expanded_names import local_part as local_part
+from .expanded_name_table import XML_NAMESPACE as XML_NAMESPACE
+from .expanded_name_table import Names as Names
+from .expanded_name_table import expanded as expanded
+from .expanded_name_table import local_part as local_part
 from .expat_reader import Entities as Entities
 from .label_paths import ROOT as ROOT
 from .label_paths import LabelPaths as LabelPaths

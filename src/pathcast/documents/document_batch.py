@@ -30,8 +30,8 @@ import numpy as np
 from pathcast.errors import PathcastError
 from pathcast.kernels import Int32s, Int64s, UInt8s
 
-from .document_batch_kernels import Attributes, Content, Elements, Texts, Values
-from .expanded_names import Names
+from .document_batch_layout_kernels import Attributes, Content, Elements, Texts, Values
+from .expanded_name_table import Names
 
 Bytes = UInt8s
 

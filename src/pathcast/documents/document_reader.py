@@ -16,7 +16,7 @@ from pathcast.errors import DocumentError, PathcastError
 from .document_batch import Document, DocumentBatch
 from .document_files import read_file
 from .document_limits import Limits
-from .expanded_names import Names
+from .expanded_name_table import Names
 from .expat_reader import Entities
 
 Readable = bytes | bytearray | memoryview | str | os.PathLike[str]

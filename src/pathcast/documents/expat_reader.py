@@ -27,7 +27,7 @@ from pathcast.errors import DocumentError, LimitError, PathcastError
 from .character_encodings import UTF_8, as_utf8
 from .document_batch import DocumentBatch
 from .document_limits import AMPLIFICATION_FLOOR, Limits
-from .expanded_names import Names, expanded
+from .expanded_name_table import Names, expanded
 from .expat_limit_checks import LimitChecks
 from .scanner.scanner_array_layout_kernels import LONGEST_NAMESPACE
 from .undeclared_prefix_finder import unbound_prefix

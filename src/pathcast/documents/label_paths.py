@@ -22,7 +22,7 @@ from pathcast.kernels import Int32s
 from pathcast.store import grown
 
 from .document_batch import DocumentBatch
-from .expanded_names import Names
+from .expanded_name_table import Names
 from .label_paths_kernels import NONE, place_edges, walk_paths
 
 ROOT = NONE

@@ -27,8 +27,8 @@ from .parallel_map import in_threads
 from .results.batch_subscribers import SubscriberRows
 from .results.match_expansion import Expansion
 from .results.matches import Matches
+from .subscriptions.measured_subscription_costs import cost_of, most_expensive
 from .subscriptions.subscription_checks import check_count
-from .subscriptions.subscription_costs import cost_of, most_expensive
 from .subscriptions.subscriptions import Subscriptions
 from .table.pattern_table import PatternTable
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from pathcast.documents import DocumentBatch, Entities, Limits, Names, Reader
 from pathcast.errors import MappingError
 
-from .mappings.mapped_document_envelope import Envelope, unpack
+from .mappings.document_with_mapping_message import Envelope, unpack
 from .mappings.schema_mapping import Mapping
 from .rewriting.element_array_rewriter import EventRewriter
 

@@ -21,7 +21,7 @@ from pathcast.documents.schema import Schema
 from pathcast.errors import MappingError
 
 from .mappings.document_object_tree import item_of, to_bytes
-from .mappings.mapped_document_envelope import pack
+from .mappings.document_with_mapping_message import pack
 from .mappings.schema_mapping import Mapping, read_tree
 from .schemas.schema_integration import integrate
 from .schemas.schema_sources import open_schema

@@ -17,8 +17,8 @@ from .filters import SomePoint as SomePoint
 from .filters import Term as Term
 from .filters import compare as compare
 from .intervals import Interval as Interval
-from .value_encoding import WireLimits as WireLimits
-from .value_encoding import written_name as written_name
+from .value_wire_format import WireLimits as WireLimits
+from .value_wire_format import written_name as written_name
 from .wire_format import begun as begun
 from .wire_format import decode as decode
 from .wire_format import decode_filter as decode_filter

@@ -1,4 +1,4 @@
-"""The wire format of messages and filters: no schema, all input checked; value_encoding.py defines values.
+"""The wire format of messages and filters: no schema, all input checked; value_wire_format.py defines values.
 
     message   0xC1, number of attributes, then each in order of names: name, tag, value; the tag's high bit: payload
     filter    0xC2, number of terms, then each: tag, names, interval, value or box
@@ -12,7 +12,7 @@ from pathcast.errors import MessageError
 from .attribute_message import Message
 from .attribute_values import Points, Value
 from .filters import Between, Box, Covers, Differs, Filter, In, NoPoint, SomePoint, Term
-from .value_encoding import Reader, WireLimits, put_interval, put_number, put_text, put_value, written_name
+from .value_wire_format import Reader, WireLimits, put_interval, put_number, put_text, put_value, written_name
 
 MESSAGE, FILTER = 0xC1, 0xC2
 PAYLOAD = 0x80

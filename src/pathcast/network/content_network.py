@@ -5,7 +5,7 @@
     trace = network.publish(Message({"symbol": "GOOG", "per": 52.1}))
 
 Filters are evaluated on the message without its payload (§2.1 of the select-join paper). `kind` is "cbn"
-(`forwarding_table_node.py`) or "can" (`can_node.py`); `payloads` makes the network a CN* (`payload_forwarder.py`).
+(`forwarding_table_node.py`) or "can" (`can_node.py`); `payloads` makes the network a CN* (`publication_forwarder.py`).
 
 Invariant: a subscriber gets a message exactly once if one of its filters matches, otherwise never; also with faults.
 Cost: see the files named above; publishing is single-threaded and not thread-safe.
@@ -19,19 +19,19 @@ from pathcast.errors import MessageError, PathcastError, TopologyError
 from pathcast.messages import Filter, Message, Term
 from pathcast.transmission import Topology, Underlay
 
+from .can.can_coordinate_space import Space
 from .can.can_membership import AddressSpace
-from .can.filter_points import Probe, Shaped
-from .can.filter_space import Space
+from .can.filter_point_transformation import Probe, Shaped
 from .can.zones import Box
-from .delivery_trace import Delivery, Registration, Trace
 from .fault_injection import Faults
 from .filter_registrations import Made, Registrations, filter_of
 from .link_traffic import Traffic
 from .packet_transit import Distances, Transit
 from .packets import Fetch, Letter, Publication, joined, units_of
-from .payload_cache import PayloadLimits, UnderWay
-from .payload_forwarder import Forwarder, Routing
+from .payload_cache_and_directory import PayloadLimits, UnderWay
 from .payload_homes import Homes
+from .publication_forwarder import Forwarder, Routing
+from .publication_trace import Delivery, Registration, Trace
 from .tree.announcement_tree import ContentTree
 
 Node = str | int

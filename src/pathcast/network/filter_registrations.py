@@ -12,8 +12,8 @@ from pathcast.errors import MessageError, TopologyError
 from pathcast.messages import Filter, Term
 from pathcast.transmission import Topology
 
-from .can.filter_points import Shaped, shape
-from .delivery_trace import Registration
+from .can.filter_point_transformation import Shaped, shape
+from .publication_trace import Registration
 
 # A registration, and the data that nodes store: the number and shape of its filter, and its own number.
 Made = tuple[Registration, tuple[int, Shaped, int]]

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from pathcast.messages import PAYLOAD_ID, Message
 
-from .can.filter_points import Probe
+from .can.filter_point_transformation import Probe
 from .can.zones import Box
 
 ID, SOURCE = "*i", "*o"

@@ -19,7 +19,7 @@ from hashlib import blake2b
 from pathcast.messages import Message
 
 from .packets import Fetch, Supply
-from .payload_cache import PayloadLimits
+from .payload_cache_and_directory import PayloadLimits
 
 # Places of a node on the ring: more places distribute payloads more evenly.
 _PLACES = 16

@@ -21,6 +21,6 @@ from .tree_pattern import Root as Root
 from .tree_pattern import StringTest as StringTest
 from .tree_pattern import conditions_in as conditions_in
 from .tree_pattern import names_of as names_of
-from .value_comparison import compare_numbers as compare_numbers
-from .value_comparison import holds as holds
-from .value_comparison import number_of as number_of
+from .xpath_value_comparison import compare_numbers as compare_numbers
+from .xpath_value_comparison import holds as holds
+from .xpath_value_comparison import number_of as number_of

@@ -33,7 +33,7 @@ from .tree_pattern import (
     StringFunction,
     StringTest,
 )
-from .value_comparison import number_of, number_text
+from .xpath_value_comparison import number_of, number_text
 
 
 def node(axis: Axis, test: str, conditions: Iterable[Condition] = ()) -> Node | AnyOf:

@@ -7,7 +7,7 @@ plain one continues the path, and the others are printed in brackets: `/a[b]/c/d
 import re
 
 from .tree_pattern import AllOf, AnyOf, Compare, Condition, First, Node, Not, Pattern, Root, StringTest, conditions_in
-from .value_comparison import number_text
+from .xpath_value_comparison import number_text
 
 _OR, _AND = 0, 1
 _NUMBER = re.compile(r"-?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)")

@@ -25,16 +25,16 @@ import numpy as np
 from pathcast.documents import Document, DocumentBatch
 from pathcast.matching import Engine, Entries, Expiring, Mask, Skipping, Streaming
 
+from .annotation_header_codec import MOST_STRUCTURE, Encoded, Message, decode, encode
 from .annotations.document_annotations import Annotations
 from .annotations.incoming_annotations import AnnotationFacts, take
 from .annotations.outgoing_annotations import AnnotationMaker, Reading, mask_of
 from .forwarding_policy import Policy
 from .processing_clock import Clock, Stream, run_stream
 from .router import Router
-from .router_messages import MOST_STRUCTURE, Encoded, Message, decode, encode
 from .routing_report import RouterReport, Spent, Step
-from .structure.structure_annotation import Refused
 from .structure.structure_coders_by_neighbour import ReceivedStructure, Structures
+from .structure.structure_encoder import Refused
 from .structure.structure_matcher import StructureMatcher
 from .table.needed_document_values import Needs
 

@@ -3,7 +3,7 @@
 §3 of the paper (Chan, Ni: Efficient XML Data Dissemination with Piggybacking, SIGMOD 2007). `ES` forwards as soon as a
 link has a match and skips the link's other subscriptions; `L` reads the document to its end first. Either may add
 annotations: `+s` bindings of subscriptions that match, `+d` the last places of data patterns, `-s` subscriptions that
-don't match, `-d` data patterns that don't occur, and `+t` the document's structure (`structure_annotation.py`).
+don't match, `-d` data patterns that don't occur, and `+t` the document's structure (`structure_encoder.py`).
 
     ES    ES+s    ES+sd    L    L-sd    L+s-sd    L+sdt-sd    adaptive
 

@@ -28,13 +28,13 @@ from pathcast.patterns import Namespaces, Pattern, parse
 from pathcast.patterns.parsing import MAX_STEPS
 from pathcast.transmission import Ledger, Topology
 
-from .advertising.subscription_advertisement_updates import Advertising
+from .advertising.advertisement_propagation import Advertising
+from .annotation_header_codec import encode, split
 from .annotations.document_annotations import NOTHING
 from .document_forwarding import DocumentForwarding
 from .forwarding_policy import Policy
 from .processing_clock import Clock
 from .router import Router
-from .router_messages import encode, split
 from .routing_report import Delivery, Report, RouterReport
 
 Receiver = Callable[[Delivery, bytes], None]

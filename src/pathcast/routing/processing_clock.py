@@ -24,7 +24,7 @@ import numpy as np
 from pathcast.documents import Document, DocumentBatch
 from pathcast.matching import Entries, Mask, Streaming, StreamMatches
 
-from .truncated_documents import cut
+from .well_formed_document_prefix import cut
 
 T = TypeVar("T")
 Read = Callable[[bytes], DocumentBatch]

@@ -7,7 +7,7 @@ with extra("roxsum"):
     import zstandard  # noqa: F401
 
 from .broker import BatchLimits, Broker, Message, Received, document_targets
-from .broker_targets import Targets
+from .broker_routing_table import Targets
 from .message.message_limits import MessageLimits
 from .summary import RoXSum
 

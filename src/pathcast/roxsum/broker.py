@@ -6,8 +6,8 @@
 
 The three modules of §4 of the paper. *Receiving* reads documents and messages into the open batch, and closes it when
 it reaches its limit of documents or bytes, or when its first document has waited long enough. *Filtering*
-(`summary_filter.py`, over the profiles of `broker_targets.py`) finds the documents of each target. *Forwarding* splits
-the batch into one summary per target and encodes each.
+(`summary_filter.py`, over the profiles of `broker_routing_table.py`) finds the documents of each target. *Forwarding*
+splits the batch into one summary per target and encodes each.
 
 Invariant: every readable document is in exactly one batch, and no batch exceeds its limits unless a single document
 does; a document that matches no profile is dropped and counted. An unreadable message changes nothing.
@@ -27,8 +27,8 @@ from pathcast.documents import Entities, LabelPaths, Limits, Readable
 from pathcast.errors import LimitError, PathcastError
 from pathcast.patterns import Namespaces
 
-from .broker_targets import Target, Targets
-from .markup_tokeniser import Skeletons
+from .broker_routing_table import Target, Targets
+from .markup_value_splitter import Skeletons
 from .message.message_format import compressor_of
 from .message.message_limits import MessageLimits
 from .summary import RoXSum

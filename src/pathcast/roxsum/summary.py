@@ -32,10 +32,10 @@ from pathcast.errors import MessageError, PathcastError
 from pathcast.kernels import Int32s, Int64s
 from pathcast.matching import Matcher
 
-from .broker_targets import Target, Targets
-from .markup_tokeniser import Skeletons
+from .broker_routing_table import Target, Targets
+from .markup_value_splitter import Skeletons
 from .message.message_limits import MessageLimits
-from .summarized_batch_queries import SummarizedDocuments
+from .summarized_document_batch import SummarizedDocuments
 from .summary_filter import Filtering, numbers_of
 from .tokenised_batch_contents import Contents
 

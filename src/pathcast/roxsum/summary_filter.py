@@ -33,7 +33,7 @@ from pathcast.matching import Matcher, View
 from pathcast.matching.results import SubscriberRows
 from pathcast.store import offsets_of
 
-from .broker_targets import Target, Targets
+from .broker_routing_table import Target, Targets
 from .label_path_extent_kernels import Leaves, Marks, PathEntries, collect_entries, keep_own
 from .required_paths import Demands
 from .token_table_kernels import NONE

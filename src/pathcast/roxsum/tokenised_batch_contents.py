@@ -18,8 +18,8 @@ from pathcast.kernels import Int32s, Int64s, UInt32s
 from pathcast.store import offsets_of
 
 from .label_path_extent_kernels import leaves_of_elements, mark_leaves, turn_round
-from .markup_tokeniser import Skeletons, Tokens, declares_other_encoding
-from .message.token_and_value_numbering import Kept, Numbering, numbered_pairs, numbered_values
+from .markup_value_splitter import Skeletons, Tokens, declares_other_encoding
+from .message.token_pair_value_numbering import Kept, Numbering, numbered_pairs, numbered_values
 from .token_table_kernels import M_COLUMN, RAW_TEXT
 from .tokenised_batch_contents_kernels import TokenBytes, TokenRows, ValueRows, pack_values, write_documents
 

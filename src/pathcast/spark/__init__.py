@@ -18,7 +18,7 @@ from pathcast.extras import extra
 if TYPE_CHECKING:
     from .files.file_source import stream_files
     from .joins.extract_rows import extract_rows
-    from .joins.join_deliveries import deliver_joins
+    from .joins.join_message_delivery import deliver_joins
     from .joins.join_versions import JoinsVersion, open_joins, publish_joins
     from .joins.new_subscriber_contents import initial_contents
     from .joins.standing_join_stream import join_subscriptions
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from .matching.match_documents import match_documents
     from .matching.mediate_documents import Mediating, mediate
     from .matching.parse_documents import parse_documents
+    from .matching.roxsum_messages import expand, summarize
     from .matching.stream_metrics import ProgressListener, StructuredFormatter, observed, progress_facts, progress_line
-    from .matching.summarize_documents import expand, summarize
     from .matching.worker_index import PublishedIndex, pin_version
     from .overlay.published_overlays import publish_overlay
     from .overlay.route_documents import disseminate, route_documents, visits_as_rows
@@ -84,9 +84,9 @@ _FILES = {
     "compile_subscriptions": "publishing.compile_subscriptions",
     "dead_letters": "matching.deliveries_and_dead_letters",
     "deliver": "matching.deliveries_and_dead_letters",
-    "deliver_joins": "joins.join_deliveries",
+    "deliver_joins": "joins.join_message_delivery",
     "disseminate": "overlay.route_documents",
-    "expand": "matching.summarize_documents",
+    "expand": "matching.roxsum_messages",
     "extract_rows": "joins.extract_rows",
     "initial_contents": "joins.new_subscriber_contents",
     "join_subscriptions": "joins.standing_join_stream",
@@ -106,7 +106,7 @@ _FILES = {
     "route_documents": "overlay.route_documents",
     "session": "sessions.spark_session",
     "stream_files": "files.file_source",
-    "summarize": "matching.summarize_documents",
+    "summarize": "matching.roxsum_messages",
     "visits_as_rows": "overlay.route_documents",
     "with_source": "matching.deliveries_and_dead_letters",
     "write_once": "matching.deliveries_and_dead_letters",

@@ -1,7 +1,7 @@
 """Subscriptions from a schema: many random paths, distinct or not, optionally with a match rate.
 
 Distinct: by text. Duplicates are drawn again; `PATIENCE` in a row raise a `LimitError` with the number found.
-Match rate: see match_rate.py.
+Match rate: see target_match_rate.py.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -52,7 +52,7 @@ def generate_subscriptions(
     walker = Walker(schema, domains, options, seed=seed)
     if options.match_rate is None:
         return _draw(walker, count, options.distinct, progress)
-    from pathcast.workloads.match_rate import draw_at_rate
+    from pathcast.workloads.target_match_rate import draw_at_rate
 
     if documents is None:
         documents = generate_documents(schema, SAMPLE_SIZE, seed=seed, values=domains)

@@ -2,7 +2,7 @@
 
 As in the generators of the literature, a value is an integer drawn uniformly from 1..max, with max drawn once per
 attribute and per element from 1..largest. Enumerated and fixed attributes keep the values of the schema, identifiers
-are names (`i7`). With `text="words"` texts and free attributes are readable instead (word_lists.py).
+are names (`i7`). With `text="words"` texts and free attributes are readable instead (phrase_templates.py).
 
 Every draw depends on the seed and on the names alone, not on the order of declarations: documents and subscriptions
 that are generated with the same seed from the same schema share their domains, in any process.
@@ -58,7 +58,7 @@ class Values:
         if attribute.type in ("ID", "IDREF", "IDREFS"):
             return Domain(tuple(f"i{number}" for number in range(1, highest + 1)), False)
         if self.text == "words":
-            from pathcast.workloads.word_lists import attribute_values
+            from pathcast.workloads.phrase_templates import attribute_values
 
             words = attribute_values(element, attribute, self.seed)
             if words is not None:
@@ -68,7 +68,7 @@ class Values:
     def of_text(self, element: str) -> Domain:
         """The values of a text node in an element."""
         if self.text == "words":
-            from pathcast.workloads.word_lists import phrases
+            from pathcast.workloads.phrase_templates import phrases
 
             return _given(phrases(element, self.seed))
         return _integers(self._highest(element, "text()"))
@@ -77,7 +77,7 @@ class Values:
         """Readable text after a child element; empty if there is none."""
         if self.text != "words":
             return Domain((), False)
-        from pathcast.workloads.word_lists import tails
+        from pathcast.workloads.phrase_templates import tails
 
         return _given(tails(element, self.seed))
 
@@ -85,7 +85,7 @@ class Values:
         """Search terms for readable text; None if texts are numbers to compare."""
         if self.text != "words":
             return None
-        from pathcast.workloads.word_lists import search_terms
+        from pathcast.workloads.phrase_templates import search_terms
 
         return Domain(search_terms(element), False)
 

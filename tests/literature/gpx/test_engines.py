@@ -21,7 +21,7 @@ from pathcast.literature.gpx.boolean_encoding import (
     Predicate,
     predicates,
 )
-from pathcast.literature.gpx.path_predicates import encode_table
+from pathcast.literature.gpx.pattern_table_encoder import encode_table
 from pathcast.literature.gpx.predicate_numbering_kernels import AT_LEAST, EQUAL
 from pathcast.literature.gpx.predicate_tables import Columns
 from pathcast.literature.gpx.run_kernels import MOST_REPEATS

@@ -13,7 +13,7 @@ from pathcast import Subscriptions
 from pathcast.kernels import kernel
 from pathcast.matching import Tuning
 from pathcast.matching.automaton.values.value_comparison_kernels import number
-from pathcast.patterns.value_comparison import number_of
+from pathcast.patterns.xpath_value_comparison import number_of
 from pathcast.workloads import SubscriptionOptions, generate_documents, generate_subscriptions, news_schema
 
 DOCUMENTS = list(generate_documents(news_schema(), 60, seed=11))

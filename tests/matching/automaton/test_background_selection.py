@@ -7,7 +7,7 @@ import pytest
 
 from pathcast import Matcher, Subscriptions
 from pathcast.matching import Tuning
-from pathcast.matching.automaton.verify.tree_store import TreeLayout
+from pathcast.matching.automaton.verify.tree_pattern_store import TreeLayout
 from tests.matching.automaton.promotion import at_rest
 
 DOCUMENT = "<a often='v1' seldom='never'/>"

@@ -11,10 +11,10 @@ from pathcast import SnapshotError, Subscriptions
 from pathcast.documents import Names
 from pathcast.matching import Tuning
 from pathcast.matching import stored_index as index
-from pathcast.matching.automaton.values.value_index import DemandTable
+from pathcast.matching.automaton.values.value_test_table import DemandTable
 from pathcast.matching.automaton.verify.candidate_verifier import renumbered
 from pathcast.matching.automaton.verify.condition_table import Conditions
-from pathcast.matching.automaton.verify.tree_store import TreeStore
+from pathcast.matching.automaton.verify.tree_pattern_store import TreeStore
 from pathcast.matching.table import tree_pattern_texts as trees
 from pathcast.patterns import Pattern, parse
 from pathcast.store import open_snapshot, write_snapshot

@@ -9,7 +9,7 @@ from pathcast import Subscriptions
 from pathcast.documents import Names
 from pathcast.matching import Matcher, Tuning
 from pathcast.matching.automaton.values.required_value_tests import demands
-from pathcast.matching.automaton.values.value_index import DemandTable
+from pathcast.matching.automaton.values.value_test_table import DemandTable
 from pathcast.patterns import parse
 
 MANY = 500

@@ -16,7 +16,7 @@ import numpy as np
 
 from pathcast.joins import JoinServer
 from pathcast.joins.schemes.reserved_message_attributes import FORM, TO
-from pathcast.joins.schemes.semijoin_forms import Form
+from pathcast.joins.schemes.semijoin_templates import Form
 from pathcast.messages import Message
 from pathcast.network import ContentNetwork, Space, join_space, result_space
 from pathcast.transmission import Topology

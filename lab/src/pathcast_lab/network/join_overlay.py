@@ -14,8 +14,8 @@ from pathcast.kernels import Floats, Int64s
 from pathcast.messages import Filter, In, Interval, Message
 from pathcast.network import Axis, ContentNetwork, PayloadLimits, Space, join_space, result_space
 from pathcast.network.can.can_membership import AddressSpace
-from pathcast.network.can.filter_points import Shaped, shape
-from pathcast.network.tree.filter_table import FilterTable
+from pathcast.network.can.filter_point_transformation import Shaped, shape
+from pathcast.network.tree.filter_matching_table import FilterTable
 from pathcast.transmission import Topology, Underlay
 from pathcast_lab.workloads import DOMAIN, JoinBatch, JoinWorkload
 

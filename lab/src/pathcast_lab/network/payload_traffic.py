@@ -14,7 +14,7 @@ from pathcast.messages import Message
 from pathcast.network import ContentNetwork, PayloadLimits, Traffic
 from pathcast.network.can.zones import boxes_size
 from pathcast.network.packets import unit_size, units_of
-from pathcast.network.payload_cache import PayloadCounts
+from pathcast.network.payload_cache_and_directory import PayloadCounts
 from pathcast.transmission import Topology, Underlay
 from pathcast_lab.harness import Row, Run
 from pathcast_lab.workloads import ALIKE, JoinBatch, JoinWorkload, binary_joins

@@ -115,7 +115,7 @@ def _measure(run: Run, parameters: Structure, kind: str, name: str, documents: l
     from pathcast import Subscriptions
     from pathcast.documents import Limits
     from pathcast.documents.document_reader import Reader
-    from pathcast.routing.structure.structure_annotation import Needs, StructureCoder, StructureDecoder
+    from pathcast.routing.structure.structure_encoder import Needs, StructureCoder, StructureDecoder
     from pathcast.routing.structure.structure_matcher import StructureMatcher
     from pathcast.workloads import SubscriptionOptions, generate_subscriptions
 

@@ -21,7 +21,7 @@ import numpy as np
 
 from pathcast.kernels import apart, item, part, rare, set_item, word
 
-from ..expanded_names_kernels import find
+from ..expanded_name_table_kernels import find
 from .character_kernels import (
     APOSTROPHE,
     CLASS,

@@ -19,10 +19,10 @@ from pathcast.kernels import Int8s, Int64s, UInt8s
 from pathcast.store import Texts, offsets_of
 
 from ..document_batch import DocumentBatch
-from ..document_batch_splicing import splice
+from ..document_batch_insertion import splice
 from ..document_limits import Limits
-from ..expanded_names import Names
-from ..expanded_names_kernels import NameIndex, index_names
+from ..expanded_name_table import Names
+from ..expanded_name_table_kernels import NameIndex, index_names
 from ..expat_reader import BatchBuilder, Entities
 from .character_kernels import PADDING
 from .scanner_array_layout_kernels import (

@@ -20,9 +20,10 @@ import numpy as np
 
 from pathcast.kernels import Int8s, Int64s, UInt8s, Writable, bit_count, kernel, rare
 
-from ..expanded_names_kernels import NameIndex
+from ..expanded_name_table_kernels import NameIndex
 from .character_kernels import BANG, CLASS, EQUALS, HYPHEN, LT, QUESTION, SLASH, SPACE, begins, skip_space
-from .declaration_and_namespace_kernels import (
+from .plain_markup_fast_path_kernels import plain_markup
+from .prolog_and_namespace_kernels import (
     BOM,
     CDATA,
     DOCTYPE,
@@ -32,7 +33,6 @@ from .declaration_and_namespace_kernels import (
     instruction,
     xml_declaration,
 )
-from .plain_markup_fast_path_kernels import plain_markup
 from .scanner_array_layout_kernels import (
     A_NAME,
     ASK,

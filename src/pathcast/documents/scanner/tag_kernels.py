@@ -9,7 +9,7 @@ import numpy as np
 
 from pathcast.kernels import part, rare
 
-from ..expanded_names_kernels import GIVEN_UP, add_name, find
+from ..expanded_name_table_kernels import GIVEN_UP, add_name, find
 from .character_kernels import (
     APOSTROPHE,
     CLASS,
@@ -24,7 +24,7 @@ from .character_kernels import (
     skip_space,
     value_bytes,
 )
-from .declaration_and_namespace_kernels import XMLNS, bind, bound_twice, decoded_value, equals_quote, spelt
+from .prolog_and_namespace_kernels import XMLNS, bind, bound_twice, decoded_value, equals_quote, spelt
 from .scanner_array_layout_kernels import (
     A_LENGTH,
     A_NAME,

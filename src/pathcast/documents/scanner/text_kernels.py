@@ -10,7 +10,7 @@ import numpy as np
 from pathcast.kernels import part, rare
 
 from .character_kernels import AMP, CLASS, CLOSE, GT, LT, NEWLINE, RETURN, SPACE, TEXT, put, reference, text_bytes, utf8
-from .declaration_and_namespace_kernels import copied
+from .prolog_and_namespace_kernels import copied
 
 
 @part

@@ -1,5 +1,5 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
-"""Structures back to element arrays: elements and values. `element_encoder_kernels.py` explains the bytes.
+"""Structures back to element arrays: elements and values. `structure_encoder_kernels.py` explains the bytes.
 
 Every number is checked before it is used as a place, so that a damaged or hostile structure yields a reason, never a
 read or write outside the arrays. What is allocated for a structure is a small multiple of its bytes.
@@ -15,8 +15,7 @@ import numpy as np
 
 from pathcast.kernels import Int32s, Int64s, Matrix, UInt8s, Writable, kernel, part
 
-from .element_encoder_kernels import BACK, INLINE
-from .packed_header_decoder_kernels import (
+from .header_and_dictionary_decoder_kernels import (
     CUT,
     NO_NAME,
     NO_PARENT,
@@ -37,6 +36,7 @@ from .packed_header_decoder_kernels import (
     REST,
     TOO_DEEP,
 )
+from .structure_encoder_kernels import BACK, INLINE
 from .varint_kernels import AT, WRONG, take_number
 
 # Rows of the arrays of elements, attributes and texts.

@@ -5,7 +5,7 @@
 For pipelines that parse in one stage and match in others: rows of a table are independent, so each document defines
 its own label paths and names and refers to no dictionary. Values stay places in the document, which is sent along;
 values that it does not contain literally (references, other encodings, the results of mediation) are in the
-bytes. `element_encoder_kernels.py` explains the bytes.
+bytes. `structure_encoder_kernels.py` explains the bytes.
 
 Invariant: `unpack(pack(batch))` has the elements, attributes, texts and values of the batch (not the encodings). Bytes
 that are not a packed document, or that of another document, are an error in their place; every number in them is
@@ -21,12 +21,12 @@ from pathcast.errors import MessageError, PathcastError
 from pathcast.kernels import Int32s, Int64s
 
 from ..document_batch import Bytes, DocumentBatch
-from ..expanded_names import Names
+from ..expanded_name_table import Names
 from ..label_paths import LabelPaths
-from . import packed_header_decoder_kernels as header
+from . import header_and_dictionary_decoder_kernels as header
 from .element_decoder_kernels import PathTable
-from .element_encoder_kernels import NO_ROOM, BatchPaths, Everything, NameBytes, Numbers, pack_documents
 from .structure_batch_decoder import Decoding, batch_of, reason
+from .structure_encoder_kernels import NO_ROOM, BatchPaths, Everything, NameBytes, Numbers, pack_documents
 
 
 def pack(batch: DocumentBatch) -> tuple[Bytes, Int64s]:

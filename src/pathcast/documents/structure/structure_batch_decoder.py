@@ -14,9 +14,9 @@ from pathcast.errors import PathcastError
 from pathcast.kernels import Int32s, Int64s
 
 from ..document_batch import Bytes, DocumentBatch
-from ..expanded_names import Names
+from ..expanded_name_table import Names
 from . import element_decoder_kernels as kernels
-from . import packed_header_decoder_kernels as header
+from . import header_and_dictionary_decoder_kernels as header
 from .varint_kernels import S_ROWS
 
 _REASONS = {

@@ -1,7 +1,7 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
 """Updates of trees of boxes: insert and remove boxes one by one, and join two trees.
 
-The arrays are those of `box_forest_kernels.py`. A full leaf is split. When a leaf becomes
+The arrays are those of `clustered_box_forest_kernels.py`. A full leaf is split. When a leaf becomes
 empty, its sister replaces their parent; two leaves that together fill half a block are merged.
 
 Cost: the depth of the tree, O(log n); a split or merge moves half a block.
@@ -11,7 +11,8 @@ import numpy as np
 
 from pathcast.kernels import Int64s, Writable, kernel, part, rare
 
-from .box_forest_kernels import (
+from .box_place_hash_kernels import NONE, find, forget
+from .clustered_box_forest_kernels import (
     AXES,
     BLOCK,
     CELL,
@@ -35,7 +36,6 @@ from .box_forest_kernels import (
     new_leaf,
     new_pair,
 )
-from .box_place_hash_kernels import NONE, find, forget
 
 
 @rare

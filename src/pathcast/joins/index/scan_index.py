@@ -15,8 +15,8 @@ import numpy as np
 
 from pathcast.kernels import AnyArray, Bools, Int64s
 
-from ..query.column_kinds_and_keys import Kind, TextKey
-from .semijoin_index import Comparison, Ends, Ids, Point, Ranges
+from ..query.order_preserving_key_encoding import Kind, TextKey
+from .semijoin_index_protocol import Comparison, Ends, Ids, Point, Ranges
 
 _FIRST = 16
 # From this many points on, one search per range costs less than one pass per point.

@@ -1,9 +1,9 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
 """Windows on trees of boxes: whether a box is in the window, which boxes are, and which has the least high y.
 
-A window is a range for each of a box's four coordinates (`box_forest_kernels.py`): least and greatest low x, high x,
-low y, high y. "Holds x" is low x up to x and high x from x on; "within y₁ … y₂" is low y from y₁ on and high y up to
-y₂.
+A window is a range for each of a box's four coordinates (`clustered_box_forest_kernels.py`): least and greatest low x,
+high x, low y, high y. "Holds x" is low x up to x and high x from x on; "within y₁ … y₂" is low y from y₁ on and high y
+up to y₂.
 
 Cost: the nodes on the window's border; a node inside the window ends a search for one box.
 """
@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from pathcast.kernels import Int32s, Int64s, Matrix, Writable, part, rare
 
-from .box_forest_kernels import CELL, CHILD, GREATEST, LEAST, SIZE
+from .clustered_box_forest_kernels import CELL, CHILD, GREATEST, LEAST, SIZE
 
 
 class BoxTrees(NamedTuple):

@@ -1,9 +1,9 @@
 """Parts of a standing join: an event with one join value of one edge needs only the rows of that value.
 
-For an event, a group R^S along an edge reads the rows of R and S with the event's join value (`semijoin_groups.py`).
-So the tables can be partitioned by (edge, join value), and a part can be on any machine that has the subscriptions'
-index. A row is in one part per edge of its table. Selections, which need no edge, belong to the table's first edge,
-its *home*; a table without edges is partitioned by its rows.
+For an event, a group R^S along an edge reads the rows of R and S with the event's join value
+(`semijoin_group_deltas.py`). So the tables can be partitioned by (edge, join value), and a part can be on any machine
+that has the subscriptions' index. A row is in one part per edge of its table. Selections, which need no edge, belong to
+the table's first edge, its *home*; a table without edges is partitioned by its rows.
 
     change ──keys──▶ (edge, join value), event     ── events of a part, in order ──▶ run ──▶ messages, the part's state
 
@@ -14,7 +14,7 @@ each part they are in the order of events. A part skips an event that it has alr
 remembers the event or still has the row that the event inserted. An update of a missing row is an error, and an
 insertion: the part of the new join value does not know the part of the old one.
 Cost: each run of a part writes its rows, and reads them unless they are still in memory from the last run
-(`part_server.py`); so run a part with many events at once.
+(`multi_partition_server.py`); so run a part with many events at once.
 """
 
 import json
@@ -28,13 +28,13 @@ import numpy as np
 from pathcast.errors import ChangeError, PathcastError
 from pathcast.messages import Message, Scalar
 
-from ..query.column_kinds_and_keys import Kind
+from ..query.order_preserving_key_encoding import Kind
 from ..query.table_schema import Draft, Row
 from ..query.value_text_conversion import plain_value, read_value
 from ..schemes.bulk_message_writer import EncodedMessages, message_writer
 from ..server.join_server import JoinServer, Step, wrong_change
-from .part_codec import Event, JoinCodec
-from .part_server import Part, Site
+from .multi_partition_server import Part, Site
+from .partition_state_codec import Event, JoinCodec
 from .standing_join_definition import StandingJoins
 
 # The edge number of tables without edges.

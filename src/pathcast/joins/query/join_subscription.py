@@ -5,7 +5,7 @@ from typing import Any
 
 from pathcast.messages import Filter, Message
 
-from ..schemes.semijoin_forms import Form
+from ..schemes.semijoin_templates import Form
 from .select_join_query import Query
 from .table_schema import Edge
 

@@ -18,7 +18,7 @@ from hashlib import blake2b
 from pathcast.errors import SchemaError
 from pathcast.messages import Interval, Message
 
-from .column_kinds_and_keys import Kind
+from .order_preserving_key_encoding import Kind
 from .select_join_query import Query
 from .table_schema import Edge, Row, Schema
 

@@ -27,7 +27,7 @@ from pathcast.errors import DocumentError, PathcastError, SchemaError
 from pathcast.kernels import Int32s, Int64s
 from pathcast.messages import Scalar
 
-from .column_kinds_and_keys import KIND_NAMES, Kind, kind_named
+from .order_preserving_key_encoding import KIND_NAMES, Kind, kind_named
 from .value_text_conversion import read_value
 
 CHANGES = ("insert", "delete")

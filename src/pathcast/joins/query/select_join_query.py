@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 from pathcast.errors import MessageError, QueryError, SchemaError
 from pathcast.messages import Interval, Scalar
 
-from .column_kinds_and_keys import kind_of
+from .order_preserving_key_encoding import kind_of
 from .table_schema import Draft, Edge, Schema
 
 Column: TypeAlias = tuple[str, str]

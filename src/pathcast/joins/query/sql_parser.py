@@ -20,7 +20,7 @@ from pathcast.errors import MessageError
 from pathcast.extras import extra
 from pathcast.messages import Interval, Scalar
 
-from .column_kinds_and_keys import DATE, INT, TIMESTAMP
+from .order_preserving_key_encoding import DATE, INT, TIMESTAMP
 from .select_join_query import Column, Equation, Query, QueryDraft, named
 from .table_schema import Draft, Schema
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from pathcast.errors import ChangeError, SchemaError
 from pathcast.messages import Scalar
 
-from .column_kinds_and_keys import KIND_NAMES, Kind, kind_named, kind_of
+from .order_preserving_key_encoding import KIND_NAMES, Kind, kind_named, kind_of
 
 if TYPE_CHECKING:
     from .payload_column_split import SplitSchema

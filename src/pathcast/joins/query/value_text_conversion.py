@@ -16,7 +16,7 @@ from typing import Any
 
 from pathcast.messages import Scalar
 
-from .column_kinds_and_keys import BYTES, DATE, FLOAT, INT, STRING, TIMESTAMP, Kind
+from .order_preserving_key_encoding import BYTES, DATE, FLOAT, INT, STRING, TIMESTAMP, Kind
 
 # The word of XML Schema, and that of Spark.
 _INFINITE = ("INF", "Infinity")

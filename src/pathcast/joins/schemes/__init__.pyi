@@ -14,4 +14,4 @@ from .reserved_message_attributes import SKYLINE as SKYLINE
 from .reserved_message_attributes import TO as TO
 from .reserved_message_attributes import WITHDRAW as WITHDRAW
 from .scheme_registry import DEFAULT as DEFAULT
-from .semijoin_forms import Form as Form
+from .semijoin_templates import Form as Form

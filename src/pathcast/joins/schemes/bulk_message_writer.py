@@ -20,14 +20,14 @@ import numpy as np
 from pathcast.errors import ChangeError, PathcastError
 from pathcast.kernels import Int32s, Int64s
 from pathcast.messages import begun, written_attribute, written_name
-from pathcast.messages.wire_format_kernels import DATE, FLOAT, SKYLINE, TIMESTAMP, WHOLE
+from pathcast.messages.value_wire_format_kernels import DATE, FLOAT, SKYLINE, TIMESTAMP, WHOLE
 from pathcast.store import grown
 
-from ..index.box_cluster_kernels import Clusters
-from ..index.stabbing_index import StabbingIndex
+from ..index.clustered_semijoin_index import StabbingIndex
+from ..index.stabbing_partition_kernels import Clusters
 from ..index.window_query_kernels import BoxTrees
-from ..partition.part_server import Part, RowEvent
-from ..query.column_kinds_and_keys import Kind
+from ..partition.multi_partition_server import Part, RowEvent
+from ..query.order_preserving_key_encoding import Kind
 from ..query.table_schema import Row
 from ..server.join_server import JoinServer
 from ..server.row_bags import Bag
@@ -36,7 +36,7 @@ from .bulk_message_writer_kernels import WORDS, EventScratch, MessageBuffer, Row
 from .reserved_message_attributes import ABOVE, ARRIVE, AT, BELOW, DEPART, EXPOSE, FORM, KIND, ROW, WITHDRAW
 from .reserved_message_attributes import SKYLINE as POINTS
 from .scheme_registry import DEFAULT
-from .semijoin_groups import Group
+from .semijoin_group_deltas import Group
 
 # How values of a kind are written, from their keys: a tag, and an offset to subtract (days count from 1970).
 _WRITING = {"int": (WHOLE, 0), "float": (FLOAT, 0), "date": (DATE, 719_163), "timestamp": (TIMESTAMP, 0)}

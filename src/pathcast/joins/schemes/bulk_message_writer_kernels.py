@@ -3,10 +3,10 @@
 
 Tables are 0 and 1, and group t has base table t, filtered by the other; an event at table t exposes or withdraws rows
 of the other table in that table's group, then announces its own row in group t (§3 of the select-join paper; proof in
-`semijoin_groups.py`). An event is a slot, which has the row, and whether the row is inserted or deleted.
+`semijoin_group_deltas.py`). An event is a slot, which has the row, and whether the row is inserted or deleted.
 
 Invariant: runs change, and `progress` advances, only when all messages of an event are written.
-Cost: that of `reach`, `nearest` and the gaps in `stabbing_index_kernels.py`, once each, plus the bytes.
+Cost: that of `reach`, `nearest` and the gaps in `clustered_semijoin_index_kernels.py`, once each, plus the bytes.
 """
 
 from typing import NamedTuple
@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pathcast.kernels import Bools, Int32s, Int64s, Matrix, UInt8s, Writable, kernel, part, rare
-from pathcast.messages.wire_format_kernels import (
+from pathcast.messages.value_wire_format_kernels import (
     SAME_COLUMN,
     VALUE,
     put_bytes,
@@ -24,9 +24,9 @@ from pathcast.messages.wire_format_kernels import (
     put_value,
 )
 
-from ..index.box_cluster_kernels import Clusters
-from ..index.box_forest_kernels import GREATEST, LEAST
-from ..index.stabbing_index_kernels import list_nearest, list_reached, mark_gaps
+from ..index.clustered_box_forest_kernels import GREATEST, LEAST
+from ..index.clustered_semijoin_index_kernels import list_nearest, list_reached, mark_gaps
+from ..index.stabbing_partition_kernels import Clusters
 from ..index.window_query_kernels import from_on
 
 ARRIVE, DEPART, SKYLINE, EXPOSE, WITHDRAW, FORM, EXPOSED, WITHDRAWN, ROW = range(9)
@@ -56,7 +56,7 @@ class Wording(NamedTuple):
     """How messages are written.
 
     Word `group * WORDS + k` is `words[ends[w] : ends[w + 1]]`, constant bytes of messages. `kinds` has for each table
-    the tag of its axis' values, and what is taken off them (`wire_format_kernels.py`).
+    the tag of its axis' values, and what is taken off them (`value_wire_format_kernels.py`).
     """
 
     words: UInt8s

@@ -29,10 +29,10 @@ from collections.abc import Iterable, Sequence
 from typing import Any, TypeAlias
 
 from ..index.scan_index import minimal_ranges
-from ..index.semijoin_index import Ranges, SemijoinIndex
-from ..query.column_kinds_and_keys import TextKey
+from ..index.semijoin_index_protocol import Ranges, SemijoinIndex
+from ..query.order_preserving_key_encoding import TextKey
 from ..server.sorted_row_views import Run
-from .skyline_envelope import envelope, inside
+from .skyline_around_point import envelope, inside
 
 FLAVOURS = ("tup", "sub", "clu", "clu+", "min")
 # X and Y on each filtering axis.

@@ -16,8 +16,8 @@ from typing import Any
 
 from pathcast.messages import Filter, Message, Points, Value
 
-from ..index.semijoin_index import Ends, Ids, SemijoinIndex
-from ..query.column_kinds_and_keys import Kind
+from ..index.semijoin_index_protocol import Ends, Ids, SemijoinIndex
+from ..query.order_preserving_key_encoding import Kind
 from ..query.select_join_query import Classes, Column, Query
 from ..query.table_schema import Edge
 from ..server.row_bags import Bag
@@ -36,8 +36,8 @@ from .reserved_message_attributes import (
     unicast,
 )
 from .row_listing_messages import passes
-from .semijoin_groups import IndexMaker
-from .semijoin_maintenance import Change, Version
+from .semijoin_group_deltas import IndexMaker
+from .semijoin_scheme_base import Change, Version
 
 # The numbers of the rows of a join result, by table.
 Numbers = dict[str, int]

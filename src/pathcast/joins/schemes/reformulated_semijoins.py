@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 
 from pathcast.messages import Message, Points, Scalar, Value
 
-from ..index.semijoin_index import Ends, Ids
-from ..query.column_kinds_and_keys import Kind
+from ..index.semijoin_index_protocol import Ends, Ids
+from ..query.order_preserving_key_encoding import Kind
 from ..query.select_join_query import Column, Query
 from ..query.table_schema import Row
 from ..server.row_bags import Bag
@@ -42,9 +42,9 @@ from .reserved_message_attributes import (
     WITHDRAW,
 )
 from .row_listing_messages import changed_columns
-from .semijoin_forms import Form
-from .semijoin_groups import FilterEvent, Group, IndexMaker
-from .semijoin_maintenance import Choice, SemijoinScheme, Version
+from .semijoin_group_deltas import FilterEvent, Group, IndexMaker
+from .semijoin_scheme_base import Choice, SemijoinScheme, Version
+from .semijoin_templates import Form
 
 _NO_PAYLOAD: frozenset[str] = frozenset()
 

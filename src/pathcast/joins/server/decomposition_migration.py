@@ -3,8 +3,9 @@
 A client's content of a base table is its semijoin with one neighbour, and differs from the semijoin with another. The
 message to a subscription that moves has its new forms and the difference of the contents.
 
-Costs are those of the model or of a simulation (`join_decomposition.py`). In both cases, subscriptions move only if the
-decompositions in use cost clearly more than the best: moving has its own cost, and estimates are noisy.
+Costs are those of the model or of a simulation (`semijoin_decomposition_optimizer.py`). In both cases, subscriptions
+move only if the decompositions in use cost clearly more than the best: moving has its own cost, and estimates are
+noisy.
 
 Invariant: costs are fixed from one regrouping to the next, so that equal queries share groups.
 Cost: O(subscriptions × tables) to compare; for each subscription that moves, its contents twice.
@@ -15,15 +16,23 @@ from dataclasses import dataclass
 
 from pathcast.messages import Message
 
-from ..query.join_decomposition import SAMPLED_SUBSCRIPTIONS, Option, Preferences, Statistics, choose, simulated, total
+from ..query.columnar_subscription_batches import Registry
 from ..query.join_subscription import Subscription
 from ..query.select_join_query import Query
-from ..query.subscription_batches import Registry
+from ..query.semijoin_decomposition_optimizer import (
+    SAMPLED_SUBSCRIPTIONS,
+    Option,
+    Preferences,
+    Statistics,
+    choose,
+    simulated,
+    total,
+)
 from ..schemes.reserved_message_attributes import FORMS
 from ..schemes.row_listing_messages import Listing
-from ..schemes.semijoin_forms import subscription_filters, write_forms
-from ..schemes.semijoin_groups import IndexMaker
-from ..schemes.semijoin_maintenance import Choice, SemijoinScheme
+from ..schemes.semijoin_group_deltas import IndexMaker
+from ..schemes.semijoin_scheme_base import Choice, SemijoinScheme
+from ..schemes.semijoin_templates import subscription_filters, write_forms
 
 ESTIMATES = ("model", "simulation")
 

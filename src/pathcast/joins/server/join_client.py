@@ -36,7 +36,7 @@ from ..schemes.reserved_message_attributes import (
     WITHDRAW,
     row_attribute,
 )
-from ..schemes.semijoin_forms import Form, read_forms, subscription_filters
+from ..schemes.semijoin_templates import Form, read_forms, subscription_filters
 
 _V = TypeVar("_V")
 

@@ -6,7 +6,7 @@
 
 A change is checked, then passed to the scheme, then applied, then passed to the scheme again: the tuples that a new row
 exposes depend on the tables before the change, those that an old row withdraws on the tables after it
-(`semijoin_groups.py` has the proof).
+(`semijoin_group_deltas.py` has the proof).
 
 Invariant: a call that raises changes nothing. Messages must be delivered in order; the registered filters alone decide
 who receives a message.
@@ -25,22 +25,22 @@ import numpy as np
 from pathcast.errors import ChangeError, QueryError
 from pathcast.messages import Interval, Message
 
+from ..index.clustered_semijoin_index import stabbing_index
 from ..index.scan_index import ScanIndex
-from ..index.stabbing_index import stabbing_index
-from ..query.join_decomposition import Statistics, preferences
+from ..query.columnar_subscription_batches import Batch, Registry, read_batch
 from ..query.join_subscription import Subscription
 from ..query.payload_column_split import Split
 from ..query.select_join_query import Column, Query, Selection
+from ..query.semijoin_decomposition_optimizer import Statistics, preferences
 from ..query.sql_parser import read_sql
-from ..query.subscription_batches import Batch, Registry, read_batch
 from ..query.table_schema import Draft, Row, Schema
 from ..schemes.join_result_schemes import ResultScheme
 from ..schemes.reserved_message_attributes import TO
 from ..schemes.row_listing_messages import changed_columns
 from ..schemes.scheme_registry import DEFAULT, make_scheme
-from ..schemes.semijoin_forms import Form, subscription_filters
-from ..schemes.semijoin_groups import Group, IndexMaker
-from ..schemes.semijoin_maintenance import Change, SemijoinScheme, Version
+from ..schemes.semijoin_group_deltas import Group, IndexMaker
+from ..schemes.semijoin_scheme_base import Change, SemijoinScheme, Version
+from ..schemes.semijoin_templates import Form, subscription_filters
 from .decomposition_migration import ESTIMATES, Decompositions, Regrouping
 from .row_bags import Bag
 

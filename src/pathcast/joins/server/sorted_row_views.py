@@ -21,7 +21,7 @@ import numpy as np
 
 from pathcast.messages import Scalar
 
-from ..query.column_kinds_and_keys import Kind, TextKey
+from ..query.order_preserving_key_encoding import Kind, TextKey
 
 JoinValue = tuple[Scalar, ...]
 # Among more rows of one key than this, a row is found by a scan of memory.

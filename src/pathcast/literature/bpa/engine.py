@@ -23,7 +23,7 @@ from pathcast.patterns.parsing import normalised
 from pathcast.store import offsets_of
 
 from ..streaming.streaming_answer_kernels import Answers, Wanted
-from ..streaming.streaming_engine import Arrays, EventScratch, TablesEngine
+from ..streaming.streaming_engine_base import Arrays, EventScratch, TablesEngine
 from ..yfilter import YFilterEngine
 from ..yfilter.decomposition import Queries
 from ..yfilter.match_output_kernels import DETERMINED, FEW_PAIRS, PATHS, SATISFIED, STATE_SIZE, TRIED

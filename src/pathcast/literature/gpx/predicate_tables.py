@@ -28,7 +28,7 @@ from .attribute_filter_kernels import (
     LIMIT_KINDS,
     STEPS_BITS,
 )
-from .path_predicates import Paths, slots_for
+from .pattern_table_encoder import Paths, slots_for
 from .predicate_numbering_kernels import (
     AT_LEAST,
     DISTANCE,

@@ -15,7 +15,7 @@ from pathcast.store import offsets_of
 
 from .attribute_filter_kernels import Filters, FilterTests, Literals, NumberTests, TextTests, UnlikeTests
 from .branch_join_kernels import C_ROWS, Joins
-from .path_predicates import Paths, Use, encode_table
+from .pattern_table_encoder import Paths, Use, encode_table
 from .predicate_numbering_kernels import DISTANCE, DOCUMENT, FILTER
 from .predicate_tables import Columns, predicate_tables
 from .run_kernels import Index

@@ -7,7 +7,7 @@
                                the default engine's verifier
 
 Paper: "Efficient filtering of XML documents with XPath expressions" (Chan, Felber, Garofalakis, Rastogi, ICDE 2002),
-the engine inside the routers of papers/000 and papers/004. `streaming_engine.py` has the frame around the kernel.
+the engine inside the routers of papers/000 and papers/004. `streaming_engine_base.py` has the frame around the kernel.
 
 Invariant: the tables are those of the pattern table as of the last `refresh`.
 Cost: at each element the rows whose substring ends there; see `run_kernels.py`. Skipping takes a pass over the rows and
@@ -25,7 +25,7 @@ from pathcast.kernels import Int32s
 from pathcast.matching import Mask
 
 from ..streaming.streaming_answer_kernels import Answers, Wanted
-from ..streaming.streaming_engine import Arrays, EventEngine
+from ..streaming.streaming_engine_base import Arrays, EventEngine
 from ..streaming.value_tests_kernels import TestedValues
 from .decomposition import Twigs
 from .run_kernels import run

@@ -7,7 +7,7 @@ An event only finds the rows that it hits and those that are ready; the conseque
 for every event. So a match is reported at the tag that makes it certain, and a run can stop between any two tags.
 """
 
-from pathcast.documents.document_batch_kernels import Elements
+from pathcast.documents.document_batch_layout_kernels import Elements
 from pathcast.kernels import Int64s, Writable, kernel
 
 from ..streaming.streaming_answer_kernels import (
@@ -26,8 +26,8 @@ from ..streaming.streaming_answer_kernels import (
     waited_for,
 )
 from ..streaming.value_tests_kernels import TestedValues
-from .partial_match_kernels import follow_rows, follow_twigs
-from .tag_stack_kernels import close_document, end_tag, open_document, start_tag
+from .match_propagation_kernels import follow_rows, follow_twigs
+from .start_end_tag_kernels import close_document, end_tag, open_document, start_tag
 from .trie_and_stack_layout_kernels import LEVEL, MARKED, TIME, Stacks, XTrieTables
 
 

@@ -6,7 +6,7 @@
                                       ▼
                                 the default engine's verifier
 
-`streaming_engine.py` has the frame around the kernel.
+`streaming_engine_base.py` has the frame around the kernel.
 
 Invariant: the network is that of the table as of the last `refresh`.
 Cost: a search for each active state and element; it grows with the number of paths that a document keeps alive.
@@ -18,7 +18,7 @@ from typing import ClassVar
 from pathcast.documents import DocumentBatch
 
 from ..streaming.streaming_answer_kernels import Answers, Wanted
-from ..streaming.streaming_engine import Arrays, EventEngine
+from ..streaming.streaming_engine_base import Arrays, EventEngine
 from .decomposition import Queries
 from .match_output_kernels import JOINED, STEPS, TRIED, VISITS
 from .run_kernels import run

@@ -6,8 +6,8 @@
        compute the states      verify the patterns behind them on the document
 
 The automaton alone answers plain paths. A pattern with predicates is a candidate for the documents that open its gate
-and have its value, and is then verified on the element arrays (`candidate_matcher.py`). Patterns added while documents
-are matched are first pending, then in a small delta, then with all others in the base (`index_updates.py`).
+and have its value, and is then verified on the element arrays (`tree_pattern_matcher.py`). Patterns added while
+documents are matched are first pending, then in a small delta, then with all others in the base (`index_updates.py`).
 
 Invariant: an answer is that of one `Generation`, the one that was current when the batch arrived.
 Cost: one hash look-up per element, one memory access per match; a new label path costs some 10 µs, once.
@@ -45,7 +45,7 @@ from .paths.automaton_walk_kernels import (
     WalkLimits,
     walk,
 )
-from .paths.label_path_matching import entries_of_paths
+from .paths.match_without_document import entries_of_paths
 from .paths.nfa_fallback_simulation import simulated
 from .paths.walk_buffers import Scratches
 from .updates.immutable_index_state import Generation, Index
@@ -53,7 +53,7 @@ from .updates.index_updates import IndexUpdates
 from .values.opened_path_gates import OpenGates
 
 if TYPE_CHECKING:
-    from .verify.tree_store import TreeStore
+    from .verify.tree_pattern_store import TreeStore
 
 
 # Per document: the entries of plain paths (offsets and entries) and, if there are trees, the gates that the document
@@ -106,7 +106,7 @@ class AutomatonEngine:
         """The engine's arrays for a table's patterns with predicates; the table itself stores plain paths."""
         if not len(table.trees):
             return {}
-        from .verify.tree_store import TreeStore
+        from .verify.tree_pattern_store import TreeStore
 
         trees = TreeStore(table)
         trees.take_up(len(table))

@@ -24,7 +24,7 @@ from pathcast.patterns import (
     test_text,
 )
 
-from .node_values import VALUE_PRINTED
+from .node_value_tests import VALUE_PRINTED
 
 
 class Spelling:

@@ -23,7 +23,7 @@ from .condition_truth import Step, Truth, path_of, reached
 from .explained_xpath_text import Spelling, quoted, wanted
 from .explanation import SHOWN
 from .finding_drafts import Draft, Spot, spot
-from .missing_nodes import Absence
+from .missing_node_hints import Absence
 from .nearest_values import Near, Nearness
 from .node_sets import NOTHING, Contexts, NodeSet, kind_of
 

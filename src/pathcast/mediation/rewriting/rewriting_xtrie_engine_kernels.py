@@ -32,8 +32,8 @@ from pathcast.literature.streaming.streaming_answer_kernels import (
     wipe,
 )
 from pathcast.literature.streaming.value_tests_kernels import TestedValues
-from pathcast.literature.xtrie.partial_match_kernels import credit, follow_rows, follow_twigs, partial_at
-from pathcast.literature.xtrie.tag_stack_kernels import close_document, end_tag, open_document, start_tag
+from pathcast.literature.xtrie.match_propagation_kernels import credit, follow_rows, follow_twigs, partial_at
+from pathcast.literature.xtrie.start_end_tag_kernels import close_document, end_tag, open_document, start_tag
 from pathcast.literature.xtrie.trie_and_stack_layout_kernels import (
     AT_END,
     FEW_LEVELS,

@@ -8,7 +8,7 @@ neighbours detect a failure, the backup takes the zones. The network survives on
 renewed.
 
 The extents of filters behind a node's cuts belong to its cells; nodes learn them as in
-`filter_extent_announcements.py`.
+`bounding_hull_announcements.py`.
 
 Invariant: the zones of all members are a partition of the space; a node's neighbours are the nodes that share a face
 with it, with their current zones; each filter is at the owner of its point and at the owner's backup; known extents
@@ -26,11 +26,11 @@ from pathcast.messages import Filter
 from pathcast.transmission import Topology
 
 from ..link_traffic import Traffic
+from .bounding_hull_announcements import NOTICE, Telling
+from .can_coordinate_space import Space
 from .can_node import Backup, Member, ZoneNode
-from .filter_extent_announcements import NOTICE, Telling
-from .filter_extents import Cell
-from .filter_points import Probe, Shaped, shape
-from .filter_space import Space
+from .filter_bounding_hulls import Cell
+from .filter_point_transformation import Probe, Shaped, shape
 from .zones import Box, boxes_size
 
 

@@ -1,7 +1,8 @@
 """A node of a content-addressable network: its zones, neighbours and subscriptions, and the routing of messages.
 
-The space (`filter_space.py`) is cut into zones; the owner of a zone has the filters whose points lie in it. A message
-is for a region. Every copy has *clips*, the boxes of the space that it must serve, initially the whole space. A node
+The space (`can_coordinate_space.py`) is cut into zones; the owner of a zone has the filters whose points lie in it. A
+message is for a region. Every copy has *clips*, the boxes of the space that it must serve, initially the whole space. A
+node
 
   - that owns no part of region ∩ clip forwards the whole clip to the neighbour nearest to it: with whole numbers and
     Manhattan distances, a nearer neighbour always exists (the one across a face on the way);
@@ -12,9 +13,9 @@ is for a region. Every copy has *clips*, the boxes of the space that it must ser
 So clips are disjoint and shrink, each zone in the region is served, and no filter is served twice: a node delivers only
 to points within the clip, and need not remember messages.
 
-A node knows the extent of the filters behind each of its cuts (`filter_extents.py`), and drops a piece in which no
-filter can match the message. Extents do not affect where the other pieces go, so the copies are a subset of those sent
-without extents.
+A node knows the extent of the filters behind each of its cuts (`filter_bounding_hulls.py`), and drops a piece in which
+no filter can match the message. Extents do not affect where the other pieces go, so the copies are a subset of those
+sent without extents.
 
 Locality: a node reads the packet, its zones, its neighbours' zones, its extents and its own table.
 Cost: a distance per neighbour and clip, over arrays; a comparison of extents per piece.
@@ -27,11 +28,11 @@ import numpy as np
 
 from pathcast.kernels import Int64s
 
-from ..tree.filter_table import FilterTable
+from ..tree.filter_matching_table import FilterTable
 from ..tree.forwarding_table_node import Step
-from .filter_extents import Cell, Extent, both, united
-from .filter_points import Probe, Shaped
-from .filter_space import Space
+from .can_coordinate_space import Space
+from .filter_bounding_hulls import Cell, Extent, both, united
+from .filter_point_transformation import Probe, Shaped
 from .zones import Box
 
 _CLIPS = 1_024

@@ -29,7 +29,7 @@ from pathcast.joins.schemes import (
     Form,
 )
 
-from .filter_space import Axis, Reading, Space
+from .can_coordinate_space import Axis, Reading, Space
 
 _TUPLES = (ARRIVE, DEPART, PATCH, ENTER, LEAVE)
 

@@ -1,8 +1,8 @@
 """Points of one signature, in blocks: find the points in a region, below a point, or above a point.
 
 The points are split at medians into blocks of about 64; the minimum and maximum of each column of a block show whether
-it can contain a result. Since a region is a set of upper bounds on columns (`filter_points.py`), the minima decide. New
-points are in a tail that is scanned, and are moved into blocks when the tail is a quarter of all.
+it can contain a result. Since a region is a set of upper bounds on columns (`filter_point_transformation.py`), the
+minima decide. New points are in a tail that is scanned, and are moved into blocks when the tail is a quarter of all.
 
 Invariant: results are live rows, with their numbers after the query (a query may reorganise the rows); they are valid
 until the next query or change.
@@ -16,7 +16,7 @@ import numpy.typing as npt
 from pathcast.kernels import Bools, Floats, Int32s, Int64s
 from pathcast.store import grown, offsets_of
 
-from .filter_points import Region
+from .filter_point_transformation import Region
 
 Rows = Int64s
 BLOCK = 64

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 
 from pathcast.transmission import Topology
 
-from ..can.filter_points import Probe, Shaped
+from ..can.filter_point_transformation import Probe, Shaped
 from ..can.zones import Box
 from ..link_traffic import Traffic
 from .forwarding_table_node import Announcement, ContentNode

@@ -11,8 +11,8 @@ filter is removed, the filters that it covered are checked again, and so are the
 node on the way forwards a message that matches a filter.
 
 Locality: a node reads its own table and the message or announcement that it processes.
-Cost: matching as in `filter_table.py`; per node, a change looks up the filters that cover it and, if it is announced,
-the filters that it covers.
+Cost: matching as in `filter_matching_table.py`; per node, a change looks up the filters that cover it and, if it is
+announced, the filters that it covers.
 """
 
 from collections import Counter
@@ -21,10 +21,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..can.filter_points import Probe, Shaped
+from ..can.filter_point_transformation import Probe, Shaped
 from ..can.point_block_index import maximal
 from ..can.zones import Box
-from .filter_table import FilterTable
+from .filter_matching_table import FilterTable
 
 LOCAL = -1
 

@@ -10,7 +10,7 @@ that exclude each other only through a third fact. Several tests are not combine
 """
 
 from ..tree_pattern import Compare, Operator, StringTest
-from ..value_comparison import compare_numbers, holds
+from ..xpath_value_comparison import compare_numbers, holds
 
 Test = Compare | StringTest
 

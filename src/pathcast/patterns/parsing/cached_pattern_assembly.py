@@ -27,7 +27,7 @@ from pathcast.errors import LimitError, PatternError
 from .. import normal_form_constructors as normal
 from ..pattern_text import condition_text, has_one_text, literal_text, test_text
 from ..tree_pattern import WILDCARD, AllOf, Axis, Compare, Condition, Node, Operator, Pattern
-from ..value_comparison import number_of, number_text
+from ..xpath_value_comparison import number_of, number_text
 from .bounded_cache import Memo
 from .recursive_descent import MAX_NESTING, MAX_TREE_STEPS, Descent, Namespaces
 from .xpath_tokens import LITERAL, NAME, NUMBER, SPACE, SURROGATE

@@ -30,7 +30,7 @@ from ..tree_pattern import (
     Pattern,
     StringFunction,
 )
-from ..value_comparison import number_of
+from ..xpath_value_comparison import number_of
 from .misplaced_condition_advice import as_predicate
 from .parsed_operands import LiteralValue, Operand, Path, Truth
 from .token_cursor import Cursor

@@ -36,9 +36,9 @@ from pathcast.patterns import Pattern
 
 from ..advertising.incremental_aggregation import ChangingAggregation
 from ..advertising.subscription_aggregation import Aggregation
-from ..advertising.wildcard_bindable_aggregates import Simple, SimpleAggregates
-from .advertised_data_patterns import ChangingData, DataTable, best, data_table
-from .aggregate_wildcards import Bindings
+from ..advertising.subscriptions_by_wildcard_bindings import Simple, SimpleAggregates
+from .frequent_data_patterns import ChangingData, DataTable, best, data_table
+from .wildcard_substitution import Bindings
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,8 +26,8 @@ from pathcast.matching.table import PatternTable
 from pathcast.patterns import WILDCARD, Node, Pattern, Root
 
 from ..advertising.subscription_advertisement import Advertisement
-from ..advertising.wildcard_bindable_aggregates import Simple, embeddings
-from ..router_messages import written
+from ..advertising.subscriptions_by_wildcard_bindings import Simple, embeddings
+from ..annotation_header_codec import written
 from .aggregate_wildcard_binder_kernels import (
     ANY,
     CHILD,
@@ -44,8 +44,8 @@ from .aggregate_wildcard_binder_kernels import (
     Wanted,
     embed,
 )
-from .aggregate_wildcards import Wildcards, bound
 from .document_annotations import Bound, Mask, is_short
+from .wildcard_substitution import Wildcards, bound
 
 MOST_BOUND = 8
 MOST_REMEMBERED = 1 << 14

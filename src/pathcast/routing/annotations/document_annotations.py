@@ -5,10 +5,10 @@
     +d  PD   where the last occurrence of a data pattern ends                            stop looking for it there
     -s  NS   aggregated subscriptions that do not match                                  skip subscriptions under them
     -d  ND   data patterns that do not occur                                             skip subscriptions with them
-    +t       the document's structure (`structure_annotation.py`)                        match without parsing
+    +t       the document's structure (`structure_encoder.py`)                        match without parsing
 
 Aggregates and data patterns are numbers in the advertisement that the receiver made; `version` is the version of that
-advertisement. `router_messages.py` defines the wire format.
+advertisement. `annotation_header_codec.py` defines the wire format.
 """
 
 from collections.abc import Iterable

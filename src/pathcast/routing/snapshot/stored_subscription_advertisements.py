@@ -20,7 +20,7 @@ from pathcast.patterns.parsing import parse_printed
 from pathcast.store import Texts, pack
 
 from ..advertising.subscription_advertisement import Advertisement, BoundEntries, EntriesBehind
-from ..advertising.wildcard_bindable_aggregates import Simple, States, StoredSimple
+from ..advertising.subscriptions_by_wildcard_bindings import Simple, States, StoredSimple
 from ..annotations.data_pattern_occurrences import DataPatterns
 from ..table.needed_document_values import Needs
 from ..table.routing_table import RoutingTable

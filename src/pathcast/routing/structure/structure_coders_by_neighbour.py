@@ -1,4 +1,4 @@
-"""A router's ends of its links, for structure annotations (`structure_annotation.py`).
+"""A router's ends of its links, for structure annotations (`structure_encoder.py`).
 
 A coder per neighbour that documents go to, with the needs that the neighbour advertised; a decoder per neighbour that
 documents come from, with the needs that were advertised to it. When needs change, an end starts again.
@@ -15,8 +15,8 @@ from pathcast.matching import Engine, Entries
 from pathcast.matching.table import PatternTable
 
 from ..table.needed_document_values import Needs, TableNeeds
-from .structure_annotation import Refused, StructureCoder, StructureDecoder
 from .structure_decoder import Taken
+from .structure_encoder import Refused, StructureCoder, StructureDecoder
 from .structure_matcher import StructureMatcher
 from .structure_relay import StructureRelay
 

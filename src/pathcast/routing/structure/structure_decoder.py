@@ -1,4 +1,4 @@
-"""The receiving end of structure annotations: bytes to element arrays, or a rejection. See structure_annotation.py.
+"""The receiving end of structure annotations: bytes to element arrays, or a rejection. See structure_encoder.py.
 
 Every count in a message is checked against the lengths of the message and the document before anything is allocated, so
 that the cost of a message is bounded by its bytes; and every number is checked before use

@@ -2,9 +2,10 @@
 
 A label path satisfies the same patterns in every document: an engine computes them once (`PathMatching`), and they are
 cached by the path's number in the link's dictionary. For plain paths this suffices: a document satisfies what its
-distinct label paths satisfy. Trees are decomposed into plain paths (`trees_as_paths.py`). A tree whose paths all occur
-matches if the paths must meet; otherwise it is embedded in the elements' numbers. A tree with conditions on values is
-evaluated on element arrays, which are made only then; if there are many of these, the engine evaluates them.
+distinct label paths satisfy. Trees are decomposed into plain paths (`tree_pattern_decomposition.py`). A tree whose
+paths all occur matches if the paths must meet; otherwise it is embedded in the elements' numbers. A tree with
+conditions on values is evaluated on element arrays, which are made only then; if there are many of these, the engine
+evaluates them.
 
 Invariant: the results, including rejections, are those of `StructureDecoder.decode` and `match_batch` together. The
 cache is cleared when the dictionary restarts or the table has grown; a large table is decomposed again only after some
@@ -43,7 +44,7 @@ from .structure_matcher_kernels import (
     PathMemo,
     match_elements,
 )
-from .trees_as_paths import StructureTrees
+from .tree_pattern_decomposition import StructureTrees
 
 MOST_KEPT = 1 << 14  # elements for which memory is kept between documents
 PATIENCE = 8  # trees per document that the engine matches before a grown table is decomposed again

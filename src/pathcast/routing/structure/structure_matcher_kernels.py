@@ -2,9 +2,10 @@
 """Match and relay structure annotations, for kernels: numbers of label paths in, entries or other numbers out.
 
 The plain paths that each label path satisfies are cached: plain paths that are entries, and plain paths that are parts
-of trees (`trees_as_paths.py`). A document satisfies what its distinct label paths satisfy. A tree whose paths all occur
-is certain to match if each of its branching nodes can map to at most one element; otherwise a tree of elements alone is
-embedded in the elements (`aggregate_wildcard_binder_kernels.py`), and a tree with conditions on values is handed on.
+of trees (`tree_pattern_decomposition.py`). A document satisfies what its distinct label paths satisfy. A tree whose
+paths all occur is certain to match if each of its branching nodes can map to at most one element; otherwise a tree of
+elements alone is embedded in the elements (`aggregate_wildcard_binder_kernels.py`), and a tree with conditions on
+values is handed on.
 """
 
 from typing import NamedTuple
@@ -12,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pathcast.documents.structure.element_decoder_kernels import NONE
-from pathcast.documents.structure.packed_header_decoder_kernels import CUT, NO_PARENT, NO_PATH, OK, TOO_DEEP
+from pathcast.documents.structure.header_and_dictionary_decoder_kernels import CUT, NO_PARENT, NO_PATH, OK, TOO_DEEP
 from pathcast.documents.structure.varint_kernels import AT, WHY, WRONG, put_number, take_number
 from pathcast.kernels import Int32s, Int64s, UInt8s, UInt64s, Writable, kernel, part
 from pathcast.matching.arrays.bitset_kernels import mark_with_summary, read_few_marks

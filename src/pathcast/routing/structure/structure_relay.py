@@ -2,7 +2,7 @@
 
 A router that received a document's structure relays it without the document's elements: every label path has a number
 on either link. The values are copied if both neighbours need the same values, and omitted if the next one needs none;
-otherwise the annotation is made from the elements (`structure_annotation.py`).
+otherwise the annotation is made from the elements (`structure_encoder.py`).
 
 Invariant: a relayed annotation decodes to the same elements as decoding and encoding again would give.
 Cost: about 10 µs per document, most of it for the message around it; a label path that is new on the next link costs
@@ -17,9 +17,9 @@ from pathcast.kernels import UInt8s
 from pathcast.store import grown
 
 from .link_path_dictionary import ReceivedPaths
-from .structure_annotation import StructureCoder
 from .structure_annotation_frame import Refused
 from .structure_decoder import StructureDecoder, Taken
+from .structure_encoder import StructureCoder
 from .structure_matcher_kernels import (
     C_ENTRIES,
     C_MISSING,

@@ -1,8 +1,9 @@
 """Needs: the values of a document that the patterns of a router depend on.
 
-A structure annotation (`structure_annotation.py`) carries a document's label paths and the attributes and texts that
-a router downstream may compare: no other value can change a result. A router's needs are those of its own patterns and
-those that its neighbours advertised to it; they are part of an advertisement, since aggregates drop value predicates.
+A structure annotation (`structure_encoder.py`) carries a document's label paths and the attributes and texts
+that a router downstream may compare: no other value can change a result. A router's needs are those of its own patterns
+and those that its neighbours advertised to it; they are part of an advertisement, since aggregates drop value
+predicates.
 
 Invariant: two documents with the same structure and the same needed values match the same patterns.
 Cost: one visit of each distinct node of the patterns; plain paths need nothing and are skipped.

@@ -22,7 +22,7 @@ from pathcast.kernels import Int32s, Int64s
 from pathcast.store import offsets_of
 
 from ..label_path_extent_kernels import PathTree, leaves_of_tokens
-from ..markup_tokeniser import RAW_TOKENS, Skeletons, Tokens
+from ..markup_value_splitter import RAW_TOKENS, Skeletons, Tokens
 from ..token_table_kernels import K_ATTRIBUTE, K_RAW, K_RAW_TEXT, M_COLUMN, NONE, RAW_TEXT
 from ..tokenised_batch_contents import Contents, with_rows_replaced
 from ..tokenised_batch_contents_kernels import TokenRows
@@ -31,7 +31,7 @@ from .batch_encoder import WITH_VALUE, stream_widths
 from .batch_encoder_kernels import FIXED, NUMBERED
 from .message_format import Counts, TableReader, unpack
 from .message_limits import MessageLimits
-from .token_and_value_numbering_kernels import MAX_DISTINCT
+from .token_pair_value_numbering_kernels import MAX_DISTINCT
 
 if TYPE_CHECKING:
     from ..summary import RoXSum

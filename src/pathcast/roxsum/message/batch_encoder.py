@@ -34,10 +34,10 @@ from .batch_encoder_kernels import (
     write_streams,
 )
 from .message_format import MAX_PAIRS, Counts, TableWriter, compress, compressor_of, pack
-from .token_and_value_numbering import Numbering
+from .token_pair_value_numbering import Numbering
 
 if TYPE_CHECKING:
-    from ..markup_tokeniser import Skeletons
+    from ..markup_value_splitter import Skeletons
     from ..summary import RoXSum
 
 _BYTES = np.empty(0, dtype=np.uint8)

@@ -6,7 +6,7 @@ that ever follow its predecessor, most frequent first, into a stream of that pre
 follows, nothing is written. The first token of a document follows a token that is none, and so does its end.
 
 Values: all values of a column together, as numbers in a dictionary where they repeat. Pairs of neighbours and equal
-values have their numbers already (`token_and_value_numbering.py`), so nothing is hashed here.
+values have their numbers already (`token_pair_value_numbering.py`), so nothing is hashed here.
 """
 
 from typing import NamedTuple

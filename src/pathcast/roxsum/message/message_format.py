@@ -26,7 +26,7 @@ import zstandard
 from pathcast.errors import MessageError
 from pathcast.kernels import AnyArray, Int64s, UInt8s
 
-from ..markup_tokeniser import MAX_TOKENS
+from ..markup_value_splitter import MAX_TOKENS
 from .message_limits import MessageLimits
 
 MAGIC = b"RoXS"

@@ -21,7 +21,7 @@ from pathcast.joins.partition import StandingJoins, next_id_in
 from pathcast.joins.server import InitialContents
 
 from ..arrow_to_spark_types import spark_schema
-from ..pipeline.stream_checkpoints import query_id
+from ..pipeline.checkpoint_reader import query_id
 from ..publishing.index_versions import AnyPath, version_folder
 from ..publishing.replay_version_pins import RETAINED, pins_of
 from .standing_join_stream import STATE

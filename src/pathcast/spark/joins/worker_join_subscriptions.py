@@ -17,7 +17,7 @@ from pathcast.errors import PipelineError, SnapshotError
 from pathcast.joins.partition import StandingJoins, open_standing, save_standing_under
 
 from ..matching.worker_index import Index, PublishedIndex, find_index
-from ..pipeline.stream_checkpoints import batch_at, query_id
+from ..pipeline.checkpoint_reader import batch_at, query_id
 from ..publishing.index_versions import AnyPath
 from ..publishing.index_versions import versions as versions_in
 from ..sessions.shipped_objects import ShippedObject

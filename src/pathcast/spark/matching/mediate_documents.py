@@ -29,10 +29,10 @@ from pathcast.mediation.rewriting import EventRewriter
 
 from ..sessions.shipped_objects import ShippedObject
 from .arrow_document_columns import Part, binary_column, error_column, parts_of_values
-from .bounded_row_grouping import one_batch, take_rows
 from .column_checks import ERROR, check_columns, check_entities
+from .document_batch_reader import PartReader
+from .group_rows_by_key import one_batch, take_rows
 from .parse_documents import STRUCTURE
-from .worker_document_reader import PartReader
 
 Batches = Iterator[pa.RecordBatch]
 # Turns the rows of a part into other rows, each with the number of the row that it comes from.

@@ -17,7 +17,7 @@ from pathcast.documents import Entities, Limits, pack
 
 from .arrow_document_columns import binary_column, error_column, parts_of_values
 from .column_checks import ERROR, check_columns, check_entities
-from .worker_document_reader import PartReader
+from .document_batch_reader import PartReader
 
 STRUCTURE = "structure"
 Batches = Iterator[pa.RecordBatch]

@@ -3,9 +3,9 @@
     documents ── source ──▶ messages for its neighbours, deliveries ── next routers ──▶ … ──▶ a row per delivery
 
 Package routing has the algorithms of routers (Chan, Ni: Efficient XML Data Dissemination with Piggybacking, SIGMOD
-2007; `routing/batch_routing.py`). A document is read once, however many routers it reaches. A worker takes its
-documents through all hops and opens the routers that they reach (`routing_worker_tasks.py`); with `spread` each hop is
-a separate stage, messages are rows, and go to the worker that has their router.
+2007; `routing/document_batch_forwarding.py`). A document is read once, however many routers it reaches. A worker takes
+its documents through all hops and opens the routers that they reach (`routing_worker_tasks.py`); with `spread` each hop
+is a separate stage, messages are rows, and go to the worker that has their router.
 
 Invariant: deliveries, bytes and annotations are those of the overlay in one process. With `t`, the ends of links start
 again in every task, so that their definitions are sent once per partition.

@@ -21,10 +21,10 @@ from pathcast.routing import BulkRouting, Messages, Policy, ReadBatch, encode
 from pathcast.routing.annotations import NOTHING
 
 from ..matching.arrow_document_columns import ERROR_TYPE, Part, error_column, errors_of, parts_of_values
-from ..matching.bounded_row_grouping import take_rows
+from ..matching.document_batch_reader import PartReader
+from ..matching.group_rows_by_key import take_rows
 from ..matching.match_documents import with_structures
 from ..matching.mediate_documents import Stage, row_by_row
-from ..matching.worker_document_reader import PartReader
 from ..matching.worker_index import Index
 from .published_overlays import open_overlay
 from .router_visits import Visits

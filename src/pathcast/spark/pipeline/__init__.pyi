@@ -2,10 +2,10 @@ from .batch_reports import JoinReport as JoinReport
 from .batch_reports import Report as Report
 from .batch_reports import joins_stream as joins_stream
 from .batch_reports import reports_after as reports_after
+from .dry_run_plan import plan as plan
 from .output_folder_owners import check_outputs as check_outputs
 from .pipeline_file import Pipeline as Pipeline
 from .pipeline_file import read_pipeline as read_pipeline
-from .pipeline_plan import plan as plan
 from .pipeline_sections import Stream as Stream
 from .run_pipeline import AnyReport as AnyReport
 from .run_pipeline import compile_table as compile_table

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from ..publishing.replay_version_pins import RETAINED
+from .checkpoint_reader import done
 from .pipeline_sections import Stream
-from .stream_checkpoints import done
 
 
 @dataclass(frozen=True)

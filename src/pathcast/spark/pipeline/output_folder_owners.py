@@ -26,8 +26,8 @@ from pathcast.errors import PipelineError
 from pathcast.toml_files import is_address
 
 from .batch_reports import joins_stream
+from .checkpoint_reader import begun, query_id
 from .pipeline_sections import FILE_FORMATS, Pipeline, Sink, Stream
-from .stream_checkpoints import begun, query_id
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -27,17 +27,17 @@ from pathcast.joins.partition import StandingJoins
 
 from ..joins.extract_rows import CHANGE, ROW, SEQUENCE, TABLE, extract_rows
 from ..joins.join_definition_files import read_join_subscriptions, read_tables
-from ..joins.join_deliveries import LISTED, deliver_joins
+from ..joins.join_message_delivery import LISTED, deliver_joins
 from ..joins.new_subscriber_contents import initial_contents, newcomers
 from ..joins.standing_join_stream import join_subscriptions
 from ..matching.worker_index import pin_version
 from ..publishing.index_versions import latest
 from .batch_reports import JoinReport, keep_report
+from .checkpoint_reader import query_id
 from .output_folder_owners import claim
 from .pipeline_frames import check_batch, mediation_of, open_source, write
 from .pipeline_sections import Joins, Pipeline, Sink, Stream
 from .start_stream import pins_of, start_stream
-from .stream_checkpoints import query_id
 
 _MESSAGE = ("edge", "join_value", SEQUENCE, "number", "message")
 

@@ -35,8 +35,8 @@ from ..matching.worker_index import pin_version
 from ..overlay.compile_overlay import compile_overlay
 from ..publishing.compile_subscriptions import compile_subscriptions
 from ..publishing.index_versions import is_versioned, latest
+from ..publishing.invalid_subscription_summary import reasons_of
 from ..publishing.parse_subscription_rows import read_table
-from ..publishing.rejection_reasons import reasons_of
 from .batch_reports import (
     AnyReport,
     DeferredReport,
@@ -48,14 +48,14 @@ from .batch_reports import (
     reports_after,
     reports_of,
 )
+from .checkpoint_reader import done
+from .dry_run_plan import topology_of
 from .output_folder_owners import check_outputs, claim
 from .pipeline_frames import check_batch, deliveries, match, open_source, traffic, unreadable, write
-from .pipeline_plan import topology_of
 from .pipeline_sections import Pipeline, Sink, Stream
 from .run_joins import join_batch, start_joins
 from .sparkless_subscription_publishing import outcome
 from .start_stream import pins_of, start_stream
-from .stream_checkpoints import done
 
 __all__ = [
     "AnyReport",

@@ -1,11 +1,11 @@
 """The table of subscriptions of a pipeline, without Spark: checked by a dry run, published if it is small.
 
-The rows go to the same functions that a Spark task calls (publish_task.py, compile_overlay.py), so the version
+The rows go to the same functions that a Spark task calls (publish_index_task.py, compile_overlay.py), so the version
 that this process publishes is the one that Spark would have published. run_pipeline.py publishes larger tables, and
-those that small_subscription_tables.py leaves to Spark.
+those that small_subscription_table_reader.py leaves to Spark.
 
 Invariant: what a dry run reports is what the run reports.
-Cost: that of publish_task.py, without the seconds that Spark takes to start.
+Cost: that of publish_index_task.py, without the seconds that Spark takes to start.
 """
 
 import secrets
@@ -23,11 +23,11 @@ from pathcast.matching import Subscriptions
 from pathcast.routing import Policy
 
 from ..overlay.compile_overlay import NEEDED, OverlayPublishing
-from ..publishing.compile_shards import default_settings
 from ..publishing.index_versions import GRACE, KEEP
-from ..publishing.publish_task import Publishing
-from ..publishing.rejection_reasons import Reason, described, reasons_in, rejection
-from ..publishing.small_subscription_tables import (
+from ..publishing.invalid_subscription_summary import Reason, described, reasons_in, rejection
+from ..publishing.parallel_pattern_compilation import default_settings
+from ..publishing.publish_index_task import Publishing
+from ..publishing.small_subscription_table_reader import (
     ROW_SCHEMA,
     NotSmallError,
     Small,
@@ -36,8 +36,8 @@ from ..publishing.small_subscription_tables import (
     rows_in_order,
 )
 from ..publishing.subscription_report import REJECTED, Counts, counts_in
+from .dry_run_plan import topology_of
 from .pipeline_file import is_address
-from .pipeline_plan import topology_of
 from .pipeline_sections import Pipeline, SubscriptionSource
 
 

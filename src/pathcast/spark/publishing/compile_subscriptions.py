@@ -4,10 +4,11 @@
     report = compile_subscriptions(None, "index", changes=spark.read.parquet("changes"))
     report.invalid.write.mode("append").parquet("invalid-subscriptions")
 
-Tasks do all the work. One task checks the rows, parses them and publishes the index (publish_task.py); if there are
-many patterns with predicates, other tasks compile these first (compile_shards.py); if no worker can hold the index,
-each shard is written by its own task (write_shards.py). The driver gets a row of counts. An invalid row gets a reason
-and does not stop the others; invalid rows stay in Spark. A stream uses the new version from its next micro-batch on.
+Tasks do all the work. One task checks the rows, parses them and publishes the index (publish_index_task.py); if there
+are many patterns with predicates, other tasks compile these first (parallel_pattern_compilation.py); if no worker can
+hold the index, each shard is written by its own task (build_index_shards.py). The driver gets a row of counts. An
+invalid row gets a reason and does not stop the others; invalid rows stay in Spark. A stream uses the new version from
+its next micro-batch on.
 
 Invariant: every row of the table is in the index or in `invalid`; none is in both.
 Cost: some 3 µs for a plain path; 130 µs for a pattern with predicates or, of many, 10 µs plus 120 µs of other workers.
@@ -27,13 +28,13 @@ from pathcast.errors import PipelineError
 from pathcast.matching import Subscriptions
 from pathcast.patterns import Namespaces
 
-from .compile_shards import SHARD, Compiling, bound_of, compiled_pieces, default_settings
+from .build_index_shards import ShardWriting, write_shards
 from .index_shards import check_shards
 from .index_versions import GRACE, KEEP, check_keep, parts_folder
+from .parallel_pattern_compilation import SHARD, Compiling, bound_of, compiled_pieces, default_settings
 from .parse_subscription_rows import in_order, read_table
-from .publish_task import PIECE, TOO_MANY, Publishing
+from .publish_index_task import PIECE, TOO_MANY, Publishing
 from .subscription_report import TOLD, SubscriptionReport, report, told_by
-from .write_shards import ShardWriting, write_shards
 
 AnyPath = str | os.PathLike[str]
 Table = DataFrame | AnyPath

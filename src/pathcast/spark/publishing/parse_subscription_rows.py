@@ -2,7 +2,7 @@
 
 `in_order` numbers rows by their order in the table, so that a task that gets them from a shuffle can restore it.
 `Parsed` checks ids and words and parses expressions, except those of a large set that other workers have compiled
-(`compile_shards.py`).
+(`parallel_pattern_compilation.py`).
 
 Invariant: each row is either good, with an entry (removals: without), or bad, with a reason.
 """
@@ -25,7 +25,7 @@ from pathcast.matching import Matcher
 from pathcast.matching.subscriptions import LARGEST_ID
 from pathcast.matching.table import EnteredPatterns
 
-from .compile_shards import Compiled
+from .parallel_pattern_compilation import Compiled
 from .subscription_report import REPORTED
 
 ADDED, REMOVED = "added", "removed"

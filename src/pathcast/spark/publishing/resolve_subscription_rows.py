@@ -27,8 +27,8 @@ from pathcast.matching.subscriptions import LARGEST_ID
 from pathcast.matching.table import PatternTable
 from pathcast.patterns import parse
 
-from .compile_shards import Settings
 from .index_shards import shard_of
+from .parallel_pattern_compilation import Settings
 from .parse_subscription_rows import ADDED, NOBODY, REMOVED, ROWS, TABLE, Reasons, checked, reason_columns, usable_ids
 from .subscription_report import Batches
 

@@ -20,7 +20,7 @@ from pyspark.sql import DataFrame
 
 from pathcast.errors import PathcastError
 
-from .task_failures import read_failure, write_failure
+from .task_error_codec import read_failure, write_failure
 
 # The columns of an invalid row in a report.
 INVALID = "id bigint, subscriber string, xpath string, change string, reason string, column int"

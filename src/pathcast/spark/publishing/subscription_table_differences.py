@@ -19,9 +19,9 @@ import pyarrow.compute as pc
 from pathcast.errors import SnapshotError
 from pathcast.matching import Subscriptions, open_index
 
-from .compile_shards import Settings
 from .index_shards import shard_folder, shard_of, shards_in
 from .index_versions import version_folder, versions
+from .parallel_pattern_compilation import Settings
 
 
 class Difference(NamedTuple):

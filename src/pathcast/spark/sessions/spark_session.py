@@ -25,7 +25,7 @@ from pyspark.sql import SparkSession
 from pathcast.errors import PipelineError
 
 from .java_installation import find_java
-from .jvm_process import spared_from_sigterm
+from .jvm_signals_and_exit import spared_from_sigterm
 
 _LOGGING = Path(__file__).with_name("log4j2.properties")
 
@@ -50,7 +50,7 @@ LOCAL_SETTINGS = {
     ),
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
     # Workers are forks of a process that has Pathcast loaded: each starts one second faster.
-    "spark.python.daemon.module": "pathcast.spark.sessions.worker_daemon",
+    "spark.python.daemon.module": "pathcast.spark.sessions.preloading_worker_daemon",
     # A worker that dies in native code leaves a Python traceback instead of "worker exited unexpectedly".
     "spark.python.worker.faulthandler.enabled": "true",
     "spark.sql.execution.pyspark.udf.faulthandler.enabled": "true",

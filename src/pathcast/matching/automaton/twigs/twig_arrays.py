@@ -19,7 +19,7 @@ from pathcast.store import offsets_of
 from ...arrays.growing_array import Growing
 from ...arrays.ragged_arrays import gathered, least
 from ...table.path_trie import Trie
-from ..paths.lazy_path_trie_nodes import PathNodes
+from ..paths.deferred_trie_insertion import PathNodes
 from ..values.ancestor_value_test_arrays import moved_steps
 from .twig_join_kernels import (
     COUNT_BITS,

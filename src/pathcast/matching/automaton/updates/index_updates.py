@@ -32,8 +32,8 @@ from .immutable_index_state import Generation, Index, symbols_for
 from .pending_paths import PendingPaths
 
 if TYPE_CHECKING:
-    from ..verify.candidate_matcher import GatedTrees
-    from ..verify.tree_store import TreeLayout, TreeStore
+    from ..verify.tree_pattern_matcher import GatedTrees
+    from ..verify.tree_pattern_store import TreeLayout, TreeStore
 
 # Computing this many plain paths takes as long as one tree.
 _PATHS_PER_TREE = 4
@@ -96,7 +96,7 @@ class IndexUpdates:
         trees = None
         gates = np.asarray(saved.get("gate_nodes", _NO_GATES))
         if "gate_nodes" in saved:
-            from ..verify.tree_store import TreeStore
+            from ..verify.tree_pattern_store import TreeStore
 
             self._trees, gated = TreeStore.restore(table, part_of(saved, _TREES))
             trees = self._trees.matcher(gated)
@@ -189,7 +189,7 @@ class IndexUpdates:
         """The store of trees, with all trees below an entry."""
         if self._trees is None:
             # Its kernels are compiled and loaded only if there are trees.
-            from ..verify.tree_store import TreeStore
+            from ..verify.tree_pattern_store import TreeStore
 
             self._trees = TreeStore(self.table)
         self._trees.take_up(entries)
@@ -227,7 +227,7 @@ class IndexUpdates:
             layout = self._layout(begun.entries) if into_base else None
             trees = [] if self._trees is None else self._trees.entries(begun.base.patterns, begun.patterns)
             if trees and self._delta_trees is None:
-                from ..verify.tree_store import TreeStore
+                from ..verify.tree_pattern_store import TreeStore
 
                 self._delta_trees = TreeStore(self.table)
             delta_trees = self._delta_trees

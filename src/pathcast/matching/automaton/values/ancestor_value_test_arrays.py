@@ -22,12 +22,12 @@ from pathcast.store import offsets_of
 from ...arrays.growing_array import Growing
 from ...arrays.ragged_arrays import ends_of, gathered, least, part_of
 from ...table.path_trie import Trie
-from ..paths.lazy_path_trie_nodes import PathNodes
+from ..paths.deferred_trie_insertion import PathNodes
 from .ancestor_value_tests import Spine, bound_tests, chain_of, demand_at, leading_tests
 from .required_value_tests import Demand
 from .state_value_join_kernels import CALLED, DOWN, PLACES, TEST_BITS
-from .value_index import DemandTable
-from .value_test_hash_kernels import D_KIND, HIGH, LOW, ValueTests
+from .value_test_table import DemandTable
+from .value_test_table_kernels import D_KIND, HIGH, LOW, ValueTests
 
 _DEMANDS = "demands_"
 # The weight of each level that a test is higher up, beside its likelihood.

@@ -30,7 +30,7 @@ from pathcast.patterns.parsing import PathEncoder, Steps
 
 from .required_value_tests import Demand, demand_of
 from .state_value_join_kernels import ANYWHERE, DOWN
-from .value_test_hash_kernels import ANY, SELF_VALUE, TEXT_VALUE
+from .value_test_table_kernels import ANY, SELF_VALUE, TEXT_VALUE
 
 # The result of `demand_at` for a condition at a step, possibly cached.
 Asked = Callable[[int, Condition], Demand | None]

@@ -1,9 +1,9 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
 """Interning: conditions and value tests found by content, in tables that are arrays.
 
-Conditions built from patterns are found by the patterns' parts (`condition_table.py`, `value_index.py`). Conditions
-loaded as arrays, from a snapshot or from another process, are found by content: kind, name, literal, limit, parts. A
-slot of a hash table holds only a number; the row with this number shows whether it is the right one.
+Conditions built from patterns are found by the patterns' parts (`condition_table.py`, `value_test_table.py`).
+Conditions loaded as arrays, from a snapshot or from another process, are found by content: kind, name, literal, limit,
+parts. A slot of a hash table holds only a number; the row with this number shows whether it is the right one.
 
 Invariant: parts precede the conditions that they belong to, so one pass over a table finds the numbers of all parts.
 Cost: some 0.1 µs per row.
@@ -34,7 +34,7 @@ from ..verify.value_condition_kernels import (
     STEP,
 )
 from .value_comparison_kernels import same_text
-from .value_test_hash_kernels import D_ELEMENT, D_KIND, D_LENGTH, D_LITERAL, D_PLACE
+from .value_test_table_kernels import D_ELEMENT, D_KIND, D_LENGTH, D_LITERAL, D_PLACE
 
 # `sizes`: how far the rows, the literals and the parts of a table are filled.
 N_ROWS, N_LITERALS, N_PARTS, N_SIZES = range(4)

@@ -13,8 +13,8 @@ import numpy as np
 
 from pathcast.kernels import Floats, Int32s, Matrix, Writable, part, rare
 
-from .value_index_kernels import MOST_NUMBER, SAMPLES, gathered
-from .value_test_hash_kernels import (
+from .access_predicate_index_kernels import MOST_NUMBER, SAMPLES, gathered
+from .value_test_table_kernels import (
     ANY,
     ASKS_NUMBER,
     ASKS_RANGE,

@@ -7,7 +7,7 @@ with one alternative, and each `or` is a clause of its own:
     //p[@id = 'x' and contains(., 'some')]     ((@id = 'x', 'some'),)
     //p[. = 'x' or @a = 'y' and @b = 'z']      ((. = 'x',), (@a = 'y', @b = 'z'))
 
-Three kinds of tests can be looked up (`value_index_kernels.py`):
+Three kinds of tests can be looked up (`access_predicate_index_kernels.py`):
 
     equal      @a = 'x', b = 3          by hash of the value
     range      @a > 5, b <= 3           by sorted thresholds
@@ -37,7 +37,7 @@ from pathcast.patterns import (
     StringTest,
 )
 
-from .value_test_hash_kernels import ANY, EQUAL_NUMBER, EQUAL_TEXT, GRAM, GRAM_BYTES, HIGH, LOW, SELF_VALUE, TEXT_VALUE
+from .value_test_table_kernels import ANY, EQUAL_NUMBER, EQUAL_TEXT, GRAM, GRAM_BYTES, HIGH, LOW, SELF_VALUE, TEXT_VALUE
 
 _RANGES = {">": LOW, ">=": LOW, "<": HIGH, "<=": HIGH}
 _STRICT = {">": math.inf, "<": -math.inf}

@@ -63,8 +63,8 @@ from .state_value_join_kernels import (
     place_runs,
 )
 from .unbranched_path_search_kernels import DEEPEST, N_COLUMNS, ChainRoom, Chains
-from .value_index import new_cache
-from .value_test_hash_kernels import KINDS, ValueTests
+from .value_test_table import new_cache
+from .value_test_table_kernels import KINDS, ValueTests
 
 _ONE = np.uint64(1)
 

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pathcast.documents.document_batch_kernels import Elements, Values
+from pathcast.documents.document_batch_layout_kernels import Elements, Values
 from pathcast.kernels import (
     Bools,
     Floats,
@@ -50,7 +50,7 @@ from .passed_value_tests_kernels import (
     passes_test,
 )
 from .unbranched_path_search_kernels import MAYBE, NO, YES, ChainRoom, Chains, chain_below, link_names
-from .value_test_hash_kernels import ValueCache, ValueTests
+from .value_test_table_kernels import ValueCache, ValueTests
 
 # Places: levels up, DOWN + depth, or ANYWHERE above. A run's key is the place and the test.
 DOWN, ANYWHERE, PLACES, TEST_BITS = 32, 63, 64, 26

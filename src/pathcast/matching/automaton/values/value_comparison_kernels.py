@@ -1,7 +1,7 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
-"""Values in kernels: XPath 1.0's comparisons on UTF-8 bytes, like `patterns/value_comparison.py` to the last bit.
+"""Values in kernels: XPath 1.0's comparisons on UTF-8 bytes, like `patterns/xpath_value_comparison.py` to the last bit.
 
-A value is a position and a length in an array of bytes. The plain twin is `pathcast.patterns.value_comparison`.
+A value is a position and a length in an array of bytes. The plain twin is `pathcast.patterns.xpath_value_comparison`.
 """
 
 import numpy as np
