@@ -13,9 +13,9 @@ FETCHING = {
 # Exceptions that are allowed, with reasons.
 ALLOWED = {
     ("subscription_report", "told_by", "collect"): "one row of counts, of an index or an overlay that a task published",
-    ("write_shards", "write_shards", "collect"): "one row of counts, of an index that tasks published in shards",
+    ("build_index_shards", "write_shards", "collect"): "one row of counts, of an index that tasks published in shards",
     (
-        "rejection_reasons",
+        "invalid_subscription_summary",
         "reasons_of",
         "collect",
     ): "at most 100 reasons, with an example each",
