@@ -143,9 +143,8 @@ def _is_filter(condition: Condition) -> bool:
 def _filters(place: Place, conditions: Iterable[Condition]) -> Iterator[Filter]:
     for condition in conditions:
         if not isinstance(condition, Node) or not condition.is_attribute or condition.axis == "//":
-            raise Unencodable(
-                f"the condition '{condition_text(condition)}' cannot be encoded; only tests of the step's own attributes can"
-            )
+            what = f"the condition '{condition_text(condition)}' cannot be encoded"
+            raise Unencodable(f"{what}; only tests of the step's own attributes can")
         attribute = condition.test[1:]
         if not condition.conditions:
             yield Filter(place, attribute, None)
