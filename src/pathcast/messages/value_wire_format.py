@@ -187,7 +187,10 @@ class Reader:
         """Check the first byte, which identifies a message or a filter."""
         found = self.byte()
         if found != wanted:
-            raise MessageError(f"not a {name}: the first byte is {found:#04x}, expected {wanted:#04x}; {RESEND}")
+            raise MessageError(
+                f"not a {name}: the first byte is {found:#04x}, expected {wanted:#04x}; pass the bytes of a {name}, "
+                f"or {RESEND}"
+            )
 
     def byte(self) -> int:
         """The next byte."""
