@@ -103,39 +103,44 @@ def test_a_str_ignores_its_declared_encoding() -> None:
 
 
 REFUSED = {
-    "no bytes": (b"", "the document is empty", 1, 1),
-    "white space only": (b" \n ", "the document is empty", 2, 2),
+    "no bytes": (b"", "the document is empty; it must have a root element", 1, 1),
+    "white space only": (b" \n ", "the document is empty; it must have a root element", 2, 2),
     "cut off": (b"<a>\n<b>", "no element found: the document ends inside <b>, opened in line 2", 2, 4),
     "crossed tags": (b"<a>\n<b></a>", "mismatched tag: <b> was opened in line 2 and is not closed yet", 2, 6),
     "two roots": (b"<a/><b/>", "junk after document element", 1, 5),
     "attribute twice": (b"<a x='1' x='2'/>", "duplicate attribute", 1, 10),
     "attribute twice by namespace": (b"<a xmlns:p='u' xmlns:q='u' p:x='' q:x=''/>", "duplicate attribute", 1, 1),
-    "unbound prefix": (b"<p:a/>", "unbound prefix: <p:a> uses 'p:', which no xmlns:p declares", 1, 1),
+    "unbound prefix": (b"<p:a/>", "unbound prefix: <p:a> uses the undeclared 'p:'; declare it with xmlns:p='…'", 1, 1),
     "unbound prefix of an attribute": (
         b"<a xmlns:p='u'>\n<b p:x='' q:y=''/></a>",
-        "unbound prefix: the attribute q:y uses 'q:', which no xmlns:q declares",
+        "unbound prefix: the attribute q:y uses the undeclared 'q:'; declare it with xmlns:q='…'",
         2,
         1,
     ),
     "prefix that is not declared any more": (
         b"<a><p:b xmlns:p='u' xml:lang='en'><p:c/></p:b><p:d/></a>",
-        "unbound prefix: <p:d> uses 'p:', which no xmlns:p declares",
+        "unbound prefix: <p:d> uses the undeclared 'p:'; declare it with xmlns:p='…'",
         1,
         47,
     ),
     "unbound prefix in UTF-16": (
         "\ufeff<a>é\n<p:b/></a>".encode("utf-16-le"),
-        "unbound prefix: <p:b> uses 'p:', which no xmlns:p declares",
+        "unbound prefix: <p:b> uses the undeclared 'p:'; declare it with xmlns:p='…'",
         2,
         1,
     ),
     "unbound prefix of many characters": (
         b"<" + b"p" * 1000 + b":a/>",
-        f"unbound prefix: <{'p' * 100}> uses '{'p' * 100}:', which no xmlns:{'p' * 100} declares",
+        f"unbound prefix: <{'p' * 100}> uses the undeclared '{'p' * 100}:'; declare it with xmlns:{'p' * 100}='…'",
         1,
         1,
     ),
-    "undeclared entity": (b"<a>&nbsp;</a>", "undefined entity '&nbsp;'", 1, 4),
+    "undeclared entity": (
+        b"<a>&nbsp;</a>",
+        "undefined entity '&nbsp;'; write the character itself or its number, such as &#160;",
+        1,
+        4,
+    ),
     "undeclared entity with an endless name": (b"<a>&" + b"x" * 200 + b";</a>", "undefined entity", 1, 4),
     "compressed": (
         gzip.compress(b"<a/>"),

@@ -129,7 +129,7 @@ def test_what_cannot_be_measured_with_a_change_is_said(tmp_path: Path) -> None:
     experiment("shares", title="Shares", small=Toy(), paper=Toy())(shares)
     outcome = Outcome("run", "shares", "--output", str(tmp_path), "--set", "size=0")
     assert outcome.status == 1
-    assert "shares: can't be measured with size=0: division by zero" in outcome.err
+    assert "shares: cannot be measured with --set size=0: division by zero" in outcome.err
 
 
 def test_report_publishes_the_results_of_the_experiments_named(tmp_path: Path) -> None:
@@ -203,5 +203,5 @@ main()
         finally:
             process.kill()
     assert process.returncode == status
-    assert errors == "sleeping: interrupted; former results are as they were\n"
+    assert errors == "sleeping: interrupted; earlier results are unchanged\n"
     assert not (tmp_path / "new").exists()

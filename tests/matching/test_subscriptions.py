@@ -263,7 +263,7 @@ def test_all_invalid_rows_of_a_file_are_collected_with_their_lines(tmp_path: Pat
         (3, "'..' is not supported"),
         (4, f"id '1_0': {whole}"),
         (5, f"id '٣': {whole}"),
-        (6, "id 1 is already in use in line 2; ids must be distinct"),
+        (6, "id 1 is already in use in line 2; give each subscription its own id"),
         (7, "the row has 4 fields, the heading has 3; quote fields that contain a comma"),
         (8, f"id '+8': {whole}"),
         (9, f"id '': {whole}"),
@@ -293,7 +293,10 @@ FAULTS = {
     "s.csv": (b"path\n//a\n", r"no column 'xpath' \(its columns: path\)"),
     "t.csv": (b"id,xpath\nx,//a\n", "line 2: id 'x': must be a whole number from 1 to 2,147,483,647"),
     "u.csv": (b"id,xpath\n1,//a\n2,//b[\n", "line 3, column 5"),
-    "v.csv": (b"id,xpath\n1,//a\n1,//b\n", "line 3: id 1 is already in use in line 2; ids must be distinct"),
+    "v.csv": (
+        b"id,xpath\n1,//a\n1,//b\n",
+        "line 3: id 1 is already in use in line 2; give each subscription its own id",
+    ),
     "w.csv": (b"id,xpath\n-4,//a\n", "line 2: id '-4': must be a whole number"),
     "quote.csv": (b'xpath,subscriber\n//a,ada\n//b,"bob\n//c,eve\n', "line 3: .*a quote is not closed"),
     "comma.csv": (

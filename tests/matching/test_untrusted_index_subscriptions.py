@@ -96,16 +96,18 @@ def give(name, array):
     [
         pytest.param(put("ids", 3, 50), "twice|already in use", id="an id twice"),
         pytest.param(put("ids", 3, -1), "must be a whole number", id="an id below 1"),
-        pytest.param(put("entries", 0, 99), "subscriptions refer to entries that do not exist", id="no such entry"),
-        pytest.param(put("owners", 0, 4), "subscribers refer to entries that do not exist", id="no such subscriber"),
-        pytest.param(put("text_slots", 0, 99), "texts of subscriptions refer to entries", id="a text of nobody"),
+        pytest.param(put("entries", 0, 99), "subscriptions refer to patterns that do not exist", id="no such entry"),
+        pytest.param(
+            put("owners", 0, 4), "subscriptions refer to subscribers that do not exist", id="no such subscriber"
+        ),
+        pytest.param(put("text_slots", 0, 99), "texts refer to subscriptions that", id="a text of nobody"),
         pytest.param(put("text_offsets", 1, 1 << 40), "have invalid offsets", id="a text beyond"),
         pytest.param(put("owner_names", 0, 0xFF), "not UTF-8", id="a name that is none"),
-        pytest.param(put("table_nodes", 0, 1 << 20), "patterns refer to entries that do not exist", id="no such node"),
-        pytest.param(put("table_trie_step", 1, 1 << 20), "steps refer to entries that do not exist", id="no such name"),
-        pytest.param(put("table_trie_parent", 1, 2), "form a cycle", id="a circle"),
+        pytest.param(put("table_nodes", 0, 1 << 20), "patterns refer to steps that do not exist", id="no such node"),
+        pytest.param(put("table_trie_step", 1, 1 << 20), "steps refer to names that do not exist", id="no such name"),
+        pytest.param(put("table_trie_parent", 1, 2), "does not precede the step", id="a circle"),
         pytest.param(
-            put("table_trees_entries", 0, 99), "patterns refer to entries that do not exist", id="a tree of no entry"
+            put("table_trees_entries", 0, 99), "texts refer to patterns that do not exist", id="a tree of no entry"
         ),
         pytest.param(give("ids", np.zeros(3)), "'ids' is missing or has the wrong type", id="numbers of another kind"),
         pytest.param(give("entries", np.zeros(2, np.int32)), "differ in length", id="too few"),

@@ -201,7 +201,7 @@ def test_an_unknown_key_is_named_with_its_line_and_what_is_near(tmp_path):
             ("[deliveries]", "[spark]\na = [1]\n[deliveries]"),
             9,
             "spark",
-            "option 'a' must be text, a number, true or false, got a list",
+            "option 'a' must be text, a number, true or false, got the list",
         ),
     ],
 )

@@ -91,7 +91,7 @@ def run(
         try:
             result, where = _run_watched(experiment, scale, folder, seed, wanted, errors)
         except KeyboardInterrupt:
-            errors.print(f"{experiment.name}: interrupted; former results are as they were", soft_wrap=True)
+            errors.print(f"{experiment.name}: interrupted; earlier results are unchanged", soft_wrap=True)
             raise
         except (PathcastError, OSError) as error:
             errors.print(f"{experiment.name}: {error}", style="red", markup=False, soft_wrap=True)
@@ -99,7 +99,7 @@ def run(
         except (ValueError, ArithmeticError) as error:
             if not wanted:
                 raise
-            given = f"can't be measured with {', '.join(wanted)}: {error}"
+            given = f"cannot be measured with --set {' --set '.join(wanted)}: {error}"
             errors.print(f"{experiment.name}: {given}", style="red", markup=False, soft_wrap=True)
             failed = True
         else:

@@ -229,7 +229,8 @@ class _DocumentReader:
         """Parse."""
         try:
             if (at := self.data.find(b"\0", 0, 2)) >= 0:  # expat would take the document for UTF-16
-                raise DocumentError("not well-formed (invalid token)", line=1, column=at + 1)
+                what = "not well-formed (invalid token): a NUL byte, which XML forbids; remove it or convert to UTF-8"
+                raise DocumentError(what, line=1, column=at + 1)
             if self.may_have_long_namespaces():
                 self.check_namespaces()
             self.parse(self.parser)
@@ -314,11 +315,11 @@ class _DocumentReader:
         """Expat's reason, with the details that help to fix the document."""
         reason = expat.ErrorString(error.code) or "not well-formed"
         if not self.data.strip():
-            return "the document is empty"
+            return "the document is empty; it must have a root element"
         if self.data.startswith(_GZIP):
             return "the document is compressed with gzip; decompress it, or give a file whose name ends in .gz"
         if error.code == _UNDEFINED and (name := self.reference()):
-            return f"{reason} '{name}'"
+            return f"{reason} '{name}'; write the character itself or its number, such as &#160;"
         if error.code == _UNBOUND and (found := unbound_prefix(self.data)):
             return f"{reason}: {found}"
         if error.code == _AMPLIFIED:
@@ -468,11 +469,16 @@ class _DocumentReader:
             self.refuse(f"the DOCTYPE declares the entity '{name}', which is rejected ({hint})")
 
     def external(self, context: str, base: str | None, system_id: str | None, public_id: str | None) -> int:
-        self.refuse(f"the document refers to the external entity '{system_id}', which is never read; copy its text")
+        self.refuse(
+            f"the document refers to the external entity '{system_id}', which is never read; copy its text into the "
+            "document"
+        )
 
     def skipped(self, name: str, is_parameter: bool) -> None:
         if is_parameter:
-            self.refuse(f"the document refers to the parameter entity '%{name};', which is never read; remove it")
+            self.refuse(
+                f"the document refers to the parameter entity '%{name};', which is never read; remove the reference"
+            )
         self.refuse(
             f"the document refers to the undeclared entity '&{name};'; declare it in the DOCTYPE, or write its text"
         )

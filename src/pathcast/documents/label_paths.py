@@ -49,13 +49,20 @@ class LabelPaths:
         if count > capacity:
             raise LimitError(f"{count:,} label paths exceed the limit of {capacity:,}; raise it with capacity=…")
         numbers = np.arange(count)
-        if np.any(parents < ROOT) or np.any(parents >= numbers):
-            raise ValueError("the parent of a label path must precede the label path")
+        wrong = np.flatnonzero((parents < ROOT) | (parents >= numbers))
+        if len(wrong):
+            raise ValueError(
+                f"label path {wrong[0]} has the parent {parents[wrong[0]]}; a parent must precede the label path, "
+                f"or be {ROOT} for a root"
+            )
         if count and (int(name_ids.min()) < 0 or int(name_ids.max()) >= len(paths.names)):
-            raise ValueError(f"the name ids of label paths must be from 0 to {len(paths.names) - 1}")
+            raise ValueError(
+                f"the name ids of label paths must be from 0 to {len(paths.names) - 1}, "
+                f"got {name_ids.min()} to {name_ids.max()}"
+            )
         edges = (parents.astype(np.int64) + 1) << 32 | name_ids
         if len(np.unique(edges)) != count:
-            raise ValueError("a label path occurs twice; label paths must be distinct")
+            raise ValueError("two label paths have the same parent and the same name; remove one")
         paths._make_room(count)
         paths._parent[:count], paths._name[:count] = parents, name_ids
         paths._count[0] = count

@@ -26,7 +26,8 @@ def unbound_prefix(data: bytes) -> str:
         for name, prefix in _prefixed(tag, attributes):
             if not declared[prefix]:
                 user = f"<{name[:_SHOWN]}>" if name is tag else f"the attribute {name[:_SHOWN]}"
-                raise _UnboundError(f"{user} uses '{prefix[:_SHOWN]}:', which no xmlns:{prefix[:_SHOWN]} declares")
+                short = prefix[:_SHOWN]
+                raise _UnboundError(f"{user} uses the undeclared '{short}:'; declare it with xmlns:{short}='…'")
 
     def end(_: str) -> None:
         declared.subtract(scopes.pop())

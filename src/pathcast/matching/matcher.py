@@ -103,7 +103,10 @@ class Matcher:
         entities: Entities = "refuse",
     ) -> None:
         if not isinstance(subscriptions, Subscriptions):
-            raise TypeError(f"subscriptions must be a Subscriptions object, got {type(subscriptions).__name__}")
+            raise TypeError(
+                f"subscriptions must be a Subscriptions object, got {type(subscriptions).__name__}; "
+                "create one with Subscriptions() and add_many()"
+            )
         self.subscriptions = subscriptions
         self._reader = Reader(subscriptions.table.names, Limits.given(limits), entities)
         if engine is None or isinstance(engine, str):

@@ -75,10 +75,10 @@ class _Rows:
         slots = _column(arrays, "text_slots")
         self._own = _texts(arrays, "texts", "text_offsets")
         if len(slots) != len(self._own) or not len(self._ids) == len(self._of) == len(self._owners):
-            raise SnapshotError("the columns of subscriptions differ in length")
-        _check_within(self._of, GONE, len(self._entries), "subscriptions")
-        _check_within(self._owners, NOBODY, len(self._names), "subscribers")
-        _check_within(slots, 0, len(self._ids), "texts of subscriptions")
+            raise SnapshotError("the arrays of subscriptions differ in length")
+        _check_within(self._of, GONE, len(self._entries), "subscriptions refer to patterns")
+        _check_within(self._owners, NOBODY, len(self._names), "subscriptions refer to subscribers")
+        _check_within(slots, 0, len(self._ids), "texts refer to subscriptions")
         self._place = dict(zip(slots.tolist(), range(len(slots)), strict=True))
 
     def __iter__(self) -> Iterator[tuple[str, str | None, int]]:
@@ -98,13 +98,15 @@ class _Entries:
         self._names, self._max_steps = Names(listed), max_steps
         parent, step, nodes = (_column(arrays, name) for name in ("trie_parent", "trie_step", "nodes"))
         trees, self._trees = _column(arrays, "trees_entries"), _texts(arrays, "trees_texts", "trees_offsets")
-        if len(parent) != len(step) or len(trees) != len(self._trees) or len(self._names) != len(listed):
-            raise SnapshotError("the columns of patterns differ in length")
-        _check_within(nodes, NONE, len(parent), "patterns")
-        _check_within(trees, 0, len(nodes), "patterns")
-        _check_within(step, 0, 2 * (len(listed) + 1), "steps")
+        if len(self._names) != len(listed):
+            raise SnapshotError("a name of an element or attribute occurs twice")
+        if len(parent) != len(step) or len(trees) != len(self._trees):
+            raise SnapshotError("the arrays of patterns differ in length")
+        _check_within(nodes, NONE, len(parent), "patterns refer to steps")
+        _check_within(trees, 0, len(nodes), "texts refer to patterns")
+        _check_within(step, 0, 2 * (len(listed) + 1), "steps refer to names")
         if not bool((parent[1:] < np.arange(1, len(parent))).all()) or bool((parent < 0).any()):
-            raise SnapshotError("the steps of a path form a cycle")
+            raise SnapshotError("the parent of a step does not precede the step")
         self._parent, self._step, self._nodes = parent.tolist(), step.tolist(), nodes.tolist()
         self._place = dict(zip(trees.tolist(), range(len(trees)), strict=True))
 
@@ -116,7 +118,7 @@ class _Entries:
         if node == NONE:
             place = self._place.get(entry)
             if place is None:
-                raise SnapshotError("a subscription has no pattern")
+                raise SnapshotError(f"pattern {entry} has neither steps nor a text")
             return self._trees[place]
         steps: list[int] = []
         while node:
@@ -130,7 +132,7 @@ class _Entries:
 def _whole(facts: Mapping[str, Any], name: str) -> int:
     found = facts.get(name)
     if type(found) is not int or not 0 < found <= LARGEST_ID + 1:
-        raise SnapshotError(f"'{name}' in the manifest is missing or invalid")
+        raise SnapshotError(f"'{name}' in the manifest must be a whole number from 1 up, got {found!r:.60}")
     return found
 
 
@@ -151,4 +153,4 @@ def _texts(arrays: Mapping[str, AnyArray], data: str, offsets: str) -> Texts:
 
 def _check_within(column: Int32s, least: int, end: int, what: str) -> None:
     if len(column) and not least <= int(column.min()) <= int(column.max()) < end:
-        raise SnapshotError(f"{what} refer to entries that do not exist")
+        raise SnapshotError(f"{what} that do not exist")

@@ -50,7 +50,9 @@ class Points:
         width = len(points.axes) * (2 if pairs else 1)
         for row in points.rows:
             if len(row) != width:
-                raise MessageError(f"a point must have {width} coordinates, got {len(row)}: {row!r:.60}")
+                axes = ", ".join(points.axes)
+                what = f"the point {row!r:.60} has {len(row)} coordinates, expected {width}"
+                raise MessageError(f"{what}: {'two' if pairs else 'one'} for each of the axes {axes:.60}")
             for one in row:
                 check_scalar(one)
         return points

@@ -179,7 +179,9 @@ def compare(attribute: str, operator: str, value: Scalar) -> Term:
     if operator not in _COMPARISONS:
         raise MessageError(f"unknown comparison {operator!r}; use one of {' '.join(_COMPARISONS)}")
     if value is None:
-        raise MessageError("a comparison with NULL never holds; give another value")
+        raise MessageError(
+            f"cannot compare {attribute!r} with NULL (None): the comparison never holds; give another value"
+        )
     if operator == "!=":
         return Differs(attribute, value)
     strict = len(operator) == 1 and operator != "="

@@ -131,7 +131,7 @@ def _tighter(one: Scalar, one_open: bool, other: Scalar, other_open: bool, sign:
         return (other, other_open) if one is None else (one, one_open)
     if family(one) != family(other):
         raise MessageError(
-            f"cannot intersect intervals whose ends {shown(one)} and {shown(other)} have different types"
+            f"cannot intersect intervals whose ends {shown(one)} and {shown(other)} have different types; use one type"
         )
     if one == other:
         return one, one_open or other_open

@@ -29,6 +29,7 @@ _SAME, _FLOATS = bytes([SAME_COLUMN]), bytes([FLOAT])
 _EPOCH, _MIDNIGHT = date(1970, 1, 1), datetime(1970, 1, 1)  # noqa: DTZ001 - without zone, as all timestamps here
 _MICROSECOND = timedelta(microseconds=1)
 _EXACT = 1 << 53
+RESEND = "ask the sender to send it again"
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +175,8 @@ class Reader:
     def __init__(self, data: bytes | memoryview, limits: WireLimits) -> None:
         if len(data) > limits.bytes:
             raise MessageError(
-                f"the message has {len(data):,} bytes; at most {limits.bytes:,} allowed (WireLimits(bytes=…))"
+                f"the message has {len(data):,} bytes; at most {limits.bytes:,} allowed "
+                "(raise the limit with WireLimits(bytes=…))"
             )
         self._data = memoryview(data)
         self._at = 0
@@ -185,21 +187,29 @@ class Reader:
         """Check the first byte, which identifies a message or a filter."""
         found = self.byte()
         if found != wanted:
-            raise MessageError(f"not a {name}: the first byte is {found:#04x}, expected {wanted:#04x}")
+            raise MessageError(
+                f"not a {name}: the first byte is {found:#04x}, expected {wanted:#04x}; pass the bytes of a {name}, "
+                f"or {RESEND}"
+            )
 
     def byte(self) -> int:
         """The next byte."""
         if self._at >= len(self._data):
-            raise MessageError("the message is truncated")
+            raise self._truncated(1)
         self._at += 1
         return self._data[self._at - 1]
 
     def take(self, size: int) -> memoryview:
         """The next `size` bytes."""
         if size > len(self._data) - self._at:
-            raise MessageError("the message is truncated")
+            raise self._truncated(size)
         self._at += size
         return self._data[self._at - size : self._at]
+
+    def _truncated(self, size: int) -> MessageError:
+        total = len(self._data)
+        what = f"the message is truncated: it has {total:,} bytes, but at least {self._at + size:,} are needed"
+        return MessageError(f"{what}; {RESEND}")
 
     def number(self) -> int:
         """A number that `put_number` wrote."""
@@ -211,7 +221,7 @@ class Reader:
             if byte < 0x80:
                 return value
             if shift > 63:
-                raise MessageError("malformed number in the message: more than 10 bytes")
+                raise MessageError(f"the message is damaged: a number has more than 10 bytes; {RESEND}")
 
     def signed(self) -> int:
         """A whole number of either sign."""
@@ -223,7 +233,8 @@ class Reader:
         found = self.number()
         if found > len(self._data) - self._at:
             raise MessageError(
-                f"the message claims {found:,} {what}, but has only {len(self._data) - self._at:,} more bytes"
+                f"the message is damaged: {found:,} {what} cannot fit in its last {len(self._data) - self._at:,} bytes"
+                f"; {RESEND}"
             )
         self._spend(found)
         return found
@@ -240,7 +251,7 @@ class Reader:
         try:
             return str(self.take(self.number()), "utf-8")
         except UnicodeDecodeError as error:
-            raise MessageError(f"a string in the message is not UTF-8: {error.reason}") from None
+            raise MessageError(f"the message is damaged: a string is not UTF-8 ({error.reason}); {RESEND}") from None
 
     def value(self, tag: int) -> Value:
         """A value of the kind that the tag names."""
@@ -261,7 +272,7 @@ class Reader:
             return self.string()
         if tag == BYTES:
             return bytes(self.take(self.number()))
-        raise MessageError(f"unknown value kind {tag} in the message")
+        raise MessageError(f"the message is damaged: a value has the unknown type {tag}; {RESEND}")
 
     def _points(self, *, pairs: bool) -> Points:
         axes = [self.string() for _ in range(self.count("axes"))]
@@ -283,12 +294,13 @@ class Reader:
     def _column(self, tag: int, rows: int) -> list[Scalar]:
         if rows > len(self._data) - self._at:
             raise MessageError(
-                f"the message claims {rows:,} points, but has only {len(self._data) - self._at:,} more bytes"
+                f"the message is damaged: {rows:,} points cannot fit in its last {len(self._data) - self._at:,} bytes"
+                f"; {RESEND}"
             )
         if tag == MIXED_COLUMN:
             return [self.scalar(self.byte()) for _ in range(rows)]
         if tag == NULL:
-            raise MessageError(f"unknown column kind {tag} of points in the message")
+            raise MessageError(f"the message is damaged: coordinates of points have the invalid type {tag}; {RESEND}")
         if tag not in _INTEGERS:
             return [self.scalar(tag) for _ in range(rows)]
         column: list[Scalar] = []
@@ -302,14 +314,14 @@ class Reader:
         """An interval that `put_interval` wrote."""
         flags = self.byte()
         if flags > 3:
-            raise MessageError(f"unknown interval flags {flags} in the filter")
+            raise MessageError(f"the filter is damaged: an interval has the unknown flags {flags}; {RESEND}")
         low, high = self.scalar(self.byte()), self.scalar(self.byte())
         return Interval(low, high, bool(flags & 1), bool(flags & 2))
 
     def finish(self) -> None:
         """Raise `MessageError` if bytes follow."""
         if self._at < len(self._data):
-            raise MessageError(f"{len(self._data) - self._at:,} bytes follow the end of the message")
+            raise MessageError(f"the message is damaged: {len(self._data) - self._at:,} bytes follow the end; {RESEND}")
 
 
 _RESTORE: dict[int, Callable[[int], Scalar]] = {
@@ -324,4 +336,7 @@ def _restored(tag: int, value: int) -> Scalar:
     try:
         return _RESTORE[tag](value)
     except (OverflowError, ValueError):
-        raise MessageError(f"a date or timestamp in the message is out of range: {value} from 1970") from None
+        unit = "days" if tag == DATE else "µs"
+        raise MessageError(
+            f"the message is damaged: a date or timestamp is out of range ({value} {unit} after 1970); {RESEND}"
+        ) from None

@@ -12,7 +12,7 @@ from pathcast.errors import MessageError
 from .attribute_message import Message
 from .attribute_values import Points, Value
 from .filters import Between, Box, Covers, Differs, Filter, In, NoPoint, SomePoint, Term
-from .value_wire_format import Reader, WireLimits, put_interval, put_number, put_text, put_value, written_name
+from .value_wire_format import RESEND, Reader, WireLimits, put_interval, put_number, put_text, put_value, written_name
 
 MESSAGE, FILTER = 0xC1, 0xC2
 PAYLOAD = 0x80
@@ -54,7 +54,7 @@ def decode(data: bytes | memoryview, limits: WireLimits = DEFAULT) -> Message:
     for _ in range(reader.count("attributes")):
         name = reader.string()
         if name <= last:
-            raise MessageError("the attributes of the message are not sorted by name")
+            raise MessageError(f"the message is damaged: attribute {name!r:.60} follows {last!r:.60}; {RESEND}")
         last = name
         tag = reader.byte()
         if tag & PAYLOAD:
@@ -102,7 +102,7 @@ def decode_filter(data: bytes | memoryview, limits: WireLimits = DEFAULT) -> Fil
 def _term(reader: "Reader") -> Term:
     tag = reader.byte()
     if tag >= len(_TERMS):
-        raise MessageError(f"unknown term kind {tag} in the filter")
+        raise MessageError(f"the filter is damaged: a term has the unknown type {tag}; {RESEND}")
     kind = _TERMS[tag]
     name = reader.string()
     if kind is In:
@@ -110,7 +110,7 @@ def _term(reader: "Reader") -> Term:
     if kind is Differs:
         value = reader.value(reader.byte())
         if isinstance(value, Points):
-            raise MessageError("a term of the filter compares with points, not with a scalar")
+            raise MessageError(f"the filter is damaged: it compares {name!r:.60} with points, not a scalar; {RESEND}")
         return Differs(name, value)
     if kind is Covers:
         return Covers(name, reader.string(), reader.interval())

@@ -175,14 +175,16 @@ def _manifest_bytes(folder: Path) -> bytes:
         with _opened(folder / MANIFEST) as file:
             text = file.read(_MANIFEST_BYTES + 1)
     except FileNotFoundError:
-        what = "it has no manifest.json" if folder.is_dir() else "no such folder"
+        what = "it has no manifest.json; give the folder that was written to" if folder.is_dir() else "no such folder"
         raise SnapshotError(f"{folder} is not a snapshot: {what}") from None
     except NotADirectoryError:
         raise SnapshotError(f"{folder} is a file; a snapshot is a folder") from None
     except (OSError, ValueError) as error:  # a path may be invalid, such as one with a null character
         raise SnapshotError(f"cannot read snapshot {folder}: {error}") from None
     if len(text) > _MANIFEST_BYTES:
-        raise SnapshotError(f"cannot read snapshot {folder}: manifest.json exceeds {_MANIFEST_BYTES:,} bytes")
+        raise SnapshotError(
+            f"snapshot {folder} is damaged: manifest.json exceeds {_MANIFEST_BYTES:,} bytes; write it again"
+        )
     return text
 
 

@@ -57,7 +57,7 @@ class TomlFile:
             at = re.search(r"\(at line (\d+)", str(error))
             self._problems.append(Problem(int(at[1]) if at else None, "", f"is not TOML: {error}"))
         except RecursionError:
-            self._problems.append(Problem(None, "", "values are nested too deeply"))
+            self._problems.append(Problem(None, "", "values are nested too deeply; nest fewer arrays and tables"))
         except ValueError as error:  # a number of thousands of digits
             self._problems.append(Problem(None, "", f"has a value that cannot be read: {error}"))
 

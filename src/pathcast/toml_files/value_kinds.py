@@ -126,7 +126,9 @@ def _flat(table: Mapping[str, Any], prefix: str) -> dict[str, str]:
         if isinstance(value, dict):
             found |= _flat(value, f"{prefix}{name}.")
         elif isinstance(value, list):
-            raise RefusedValueError(f"option {name!r} must be text, a number, true or false, got a list")
+            raise RefusedValueError(
+                f"option {prefix + name!r} must be text, a number, true or false, got the list {as_written(value)}"
+            )
         else:
             found[prefix + name] = str(value).lower() if isinstance(value, bool) else str(value)
     return found

@@ -78,7 +78,7 @@ def generate_documents(
     (True, b'<?xml')
     """
     if count < 0 or start < 0:
-        raise ValueError(f"count and start must be at least 0, got {count} and {start}")
+        raise ValueError(f"count and start must be at least 0, got count={count} and start={start}")
     domains = values if values is not None else Values(schema, seed=seed, largest=largest, text=text)
     return map(DocumentGenerator(schema, domains, options, seed=seed).document, range(start, start + count))
 

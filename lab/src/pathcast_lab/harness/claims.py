@@ -51,7 +51,7 @@ def every(
     noise: they decide nothing. The judgement names the worst and the best place.
     """
     if not found:
-        raise MissingRowError("no rows to judge")
+        raise MissingRowError("the run has no rows for this claim")
 
     def holds(value: float) -> bool | None:
         if undecided is not None and undecided[0] < value < undecided[1]:

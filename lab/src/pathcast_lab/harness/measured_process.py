@@ -48,7 +48,9 @@ def in_fresh_process(function: Callable[..., T], *arguments: Any) -> Outcome[T]:
         outcome = receiving.recv()
     except EOFError:
         process.join()
-        raise RuntimeError(f"the process that ran {function.__name__} ended with status {process.exitcode}") from None
+        what = f"the process that ran {function.__name__} ended with status {process.exitcode}"
+        advice = "see its output above, and check that memory suffices"
+        raise RuntimeError(f"{what} before it returned a result; {advice}") from None
     finally:
         receiving.close()
         process.terminate()

@@ -61,7 +61,9 @@ def load(folder: Path) -> Result:
         record = json.loads((folder / RECORD).read_text(encoding="utf-8"))
         return Result.from_record(record, rows=Rows(parquet.read_table(folder / "rows.parquet").to_pylist()))
     except (OSError, ValueError, TypeError, KeyError) as fault:
-        raise ArchiveError(f"cannot read the result in {folder}: {fault}; remove the folder or run again") from fault
+        raise ArchiveError(
+            f"cannot read the result in {folder}: {fault}; remove the folder, then run the experiment again"
+        ) from fault
 
 
 def _write(result: Result, plots: Sequence[Plot], folder: Path) -> None:

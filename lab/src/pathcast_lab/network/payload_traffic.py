@@ -61,8 +61,9 @@ def measure(run: Run, parameters: Payloads) -> Iterator[Row]:
                 route = routes.record(message)
                 bare.add(message, route)
                 for network in networks.values():
-                    if network.publish(message) != route.recipients:
-                        raise AssertionError(f"a message did not reach all of its {route.recipients} recipients")
+                    reached = network.publish(message)
+                    if reached != route.recipients:
+                        raise AssertionError(f"a message reached {reached} recipients, expected {route.recipients}")
             run.advance()
         yield from _rows(scheme, networks, bare, parameters.insertions - parameters.warm)
 

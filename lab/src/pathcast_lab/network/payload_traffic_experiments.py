@@ -50,7 +50,8 @@ def _at(rows: Rows, scheme: str, repository: int | None, column: str, network: s
     for row in rows:
         if row["scheme"] == scheme and row["repository"] == repository and row["network"] == wanted:
             return float(row[column])  # type: ignore[arg-type]
-    raise MissingRowError(f"no row of scheme '{scheme}' with a repository of {repository} payloads")
+    size = "without a repository" if repository is None else f"with a repository of {repository:,} payloads"
+    raise MissingRowError(f"no row of scheme '{scheme}' in network '{wanted}' {size}")
 
 
 def _times(

@@ -68,7 +68,8 @@ def _times(wanted: dict[str, float], fact_payload: int) -> Callable[[Rows], Judg
         for width in part.distinct("width"):
             found = {str(row["scheme"]): row for row in part.where(width=width)}
             if not found.keys() >= wanted.keys():
-                raise MissingRowError(f"rows of some schemes are missing for {fact_payload} bytes per fact")
+                missing = ", ".join(sorted(wanted.keys() - found.keys()))
+                raise MissingRowError(f"no row of {missing} for width {width} and {fact_payload} bytes per fact")
             times = {scheme: number_in(found[scheme], "times") for scheme in wanted}
             holds &= all(times[scheme] >= least for scheme, least in wanted.items())
             ratios = ", ".join(f"{scheme} {value:.1f} ×" for scheme, value in times.items())

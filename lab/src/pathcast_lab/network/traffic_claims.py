@@ -22,7 +22,7 @@ def figures(rows: Rows, scheme: str, column: str, network: str = "can") -> list[
         if row["scheme"] == scheme and row["network"] == network
     ]
     if not found:
-        raise MissingRowError(f"no row of scheme '{scheme}'")
+        raise MissingRowError(f"no row of scheme '{scheme}' in network '{network}'")
     return found
 
 
@@ -72,7 +72,7 @@ def saves(column: str, rivals: tuple[str, ...]) -> Callable[[Rows], Judgement]:
     def judge(rows: Rows) -> Judgement:
         ours = figures(rows, OURS, column)
         if len(ours) < 2:
-            raise MissingRowError("only one point was measured")
+            raise MissingRowError("only one point was measured; the claim needs two")
         saved = {
             rival: [theirs - mine for theirs, mine in zip(figures(rows, rival, column), ours, strict=True)]
             for rival in rivals
@@ -111,7 +111,7 @@ def falls(scheme: str, column: str, *, rising: bool = False) -> Callable[[Rows],
     def judge(rows: Rows) -> Judgement:
         found = figures(rows, scheme, column)
         if len(found) < 2:
-            raise MissingRowError("only one point was measured")
+            raise MissingRowError("only one point was measured; the claim needs two")
         steps = [(after - before) if rising else (before - after) for before, after in pairwise(found)]
         return judged(min(steps) > 0, " → ".join(f"{one:,.0f}" for one in found))
 

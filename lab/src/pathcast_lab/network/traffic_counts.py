@@ -144,7 +144,7 @@ class ZoneCounter:
         owners = self.owners[recipients]
         total.served += len(np.unique(owners))
         if (owners < 0).any() or not reached[owners].all():
-            raise AssertionError("a message does not reach all zones in which it has recipients")
+            raise AssertionError(f"a message does not reach all zones of its {len(owners)} recipients")
 
 
 def probe_of(message: Message) -> Probe:

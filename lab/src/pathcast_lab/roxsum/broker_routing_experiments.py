@@ -83,7 +83,8 @@ def _times(rows: Rows, rival: str, least: int = 0, targets: int | None = None) -
         and targets in {None, row["targets"]}
     }
     if not found:
-        raise MissingRowError(f"no row of '{rival}' with {least:,} documents or more")
+        where = "" if targets is None else f" and {targets} targets"
+        raise MissingRowError(f"no row of '{rival}' with at least {least:,} documents{where}")
     return found
 
 

@@ -213,7 +213,8 @@ class Scanner:
         edges = np.concatenate([[0], data_offsets, [len(data) - PADDING]])
         if not len(data_offsets) or np.any(edges[1:] < edges[:-1]) or np.any(data[-PADDING:]):
             raise ValueError(
-                f"data_offsets must not be empty or descend, and {PADDING} zero bytes must follow the last document"
+                f"data_offsets must be ascending offsets into data, at least one, and data must end with {PADDING} "
+                f"zero bytes, got {len(data_offsets):,} offsets and {len(data):,} bytes"
             )
         return self._read(data, data_offsets, encodings or {}, failed or {}, borrowed)
 

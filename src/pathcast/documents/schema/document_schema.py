@@ -100,7 +100,9 @@ class Schema:
             raise DocumentError("the schema declares no element; declare at least the root")
         if root is not None and root not in self.elements:
             some = ", ".join([*self.elements][:5]) + ", …" * (len(self.elements) > 5)
-            raise DocumentError(f"the schema does not declare the root element '{root}'; it declares {some}")
+            raise DocumentError(
+                f"the schema does not declare the root element '{root}'; choose one that it declares: {some}"
+            )
         self._children = {name: self._declared_children(name) for name in self.elements}
         self._heights = self._find_heights()
         self.roots = self._find_roots()
@@ -162,7 +164,9 @@ class Schema:
     def shallowest(self, name: str) -> tuple[str, ...]:
         """The children of `name` in a lowest tree: what is required, once, by the lowest alternative of each choice."""
         if name not in self._heights:
-            raise DocumentError(f"no finite document has an element '{name}': its required content is recursive")
+            raise DocumentError(
+                f"no finite document has an element '{name}': its required content is recursive; make it optional"
+            )
         content = self.elements[name].content
         return () if content is None else tuple(self._lowest(content))
 

@@ -82,7 +82,9 @@ def _parse(text: bytes) -> Any:
     def resolve(self: Any, system_url: str, _public_id: str | None, context: Any) -> Any:
         if system_url == ADDRESS:
             return self.resolve_string(text, context)
-        raise DocumentError(f"the DTD refers to the external entity '{system_url}', which is never read; copy its text")
+        raise DocumentError(
+            f"the DTD refers to the external entity '{system_url}', which is never read; copy its text into the DTD"
+        )
 
     parser = etree.XMLParser(load_dtd=True, no_network=True, resolve_entities=False, huge_tree=False)
     parser.resolvers.add(type("OnlyThisText", (etree.Resolver,), {"resolve": resolve})())
@@ -97,7 +99,7 @@ def _parse(text: bytes) -> Any:
             raise DocumentError(f"not a usable DTD: {entry.message}", line=entry.line, column=entry.column)
     dtd = tree.docinfo.externalDTD
     if dtd is None:
-        raise DocumentError("not a usable DTD: the text has no declarations")
+        raise DocumentError("not a usable DTD: the text has no declarations; add <!ELEMENT …> declarations")
     return dtd
 
 

@@ -26,6 +26,7 @@ from typing import Literal
 
 from pathcast.documents import Document, local_part
 from pathcast.patterns import Compare, Condition, Node, Pattern, Root, holds
+from pathcast.patterns.pattern_text import condition_text
 
 from .step_positions import Place, Tag, Unencodable, place_of, tags_of
 
@@ -90,7 +91,7 @@ def predicates(pattern: Pattern) -> tuple[Predicate, ...]:
         steps.append(node)
         below = elements_below(node)
         if len(below) > 1 or roots_in(node):
-            raise Unencodable(f"{pattern} has more than one path")
+            raise Unencodable(f"{pattern} has more than one path; only a single path can be encoded")
         node = below[0] if below else None
     return path_predicates(steps)
 
@@ -113,7 +114,7 @@ def path_predicates(steps: Sequence[Node]) -> tuple[Predicate, ...]:
     gap, deep = 0, False
     for at, (step, tag) in enumerate(zip(steps, tags_of(steps), strict=True)):
         if not step.is_element:
-            raise Unencodable("an attribute or text node without an element")
+            raise Unencodable("the pattern has an attribute or text() outside an element, which cannot be encoded")
         gap += 1
         deep |= step.axis == "//"
         filtered = [condition for condition in step.conditions if _is_filter(condition)]
@@ -142,15 +143,20 @@ def _is_filter(condition: Condition) -> bool:
 def _filters(place: Place, conditions: Iterable[Condition]) -> Iterator[Filter]:
     for condition in conditions:
         if not isinstance(condition, Node) or not condition.is_attribute or condition.axis == "//":
-            raise Unencodable("only attribute tests on the step itself are encoded, not other conditions")
+            what = f"the condition '{condition_text(condition)}' cannot be encoded"
+            raise Unencodable(f"{what}; only tests of the step's own attributes can")
         attribute = condition.test[1:]
         if not condition.conditions:
             yield Filter(place, attribute, None)
         for test in condition.conditions:
             if not isinstance(test, Compare):
-                raise Unencodable("an attribute test must compare with a literal")
+                raise Unencodable(
+                    f"the test of attribute '{attribute}' cannot be encoded; only comparisons with a literal can"
+                )
             if test.operator in ("<", ">") and test.number is not None and isinf(test.number):
-                raise Unencodable("a comparison with infinity by < or > is not encoded")
+                raise Unencodable(
+                    f"the comparison of attribute '{attribute}' with infinity by {test.operator} cannot be encoded"
+                )
             yield Filter(place, attribute, test)
 
 

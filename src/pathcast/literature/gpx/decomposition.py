@@ -77,7 +77,7 @@ def _branch(
 ) -> None:
     """Continue below a step, or below the document; with several parts, it is a branch."""
     if len(below) > MOST_PARTS:
-        raise Unencodable(f"a step with more than {MOST_PARTS} branches")
+        raise Unencodable(f"a step has {len(below):,} branches; at most {MOST_PARTS} can be encoded")
     if len(below) > 1:
         number = len(result.branches)
         result.branches.append(Branch(branches[-1][0] if branches else -1, part, len(below)))

@@ -43,7 +43,7 @@ def place_of(steps: Sequence[Node], step: int) -> Place:
     while at + 1 < len(steps) and tags[at] is None and steps[at + 1].axis == "/":
         at += 1
     if tags[at] is None:
-        raise Unencodable("a * between // has no fixed position")
+        raise Unencodable("a * between two // has no fixed position, so its conditions cannot be encoded")
     return Place(tags[at], step - at)
 
 

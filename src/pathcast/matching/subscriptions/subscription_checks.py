@@ -36,7 +36,7 @@ def checked_subscribers(subscribers: Sequence[str | None] | None, count: int) ->
     if subscribers is None:
         return None
     if isinstance(subscribers, str):
-        raise TypeError("subscribers must be a sequence with one name per expression, got a single str")
+        raise TypeError(f"subscribers must be a list with one name per expression, got the str {subscribers!r:.60}")
     owners = list(subscribers)
     if len(owners) != count:
         raise ValueError(f"got {len(owners)} subscribers for {count} expressions; give one per expression")
@@ -69,7 +69,7 @@ def checked_ids(ids: Ids, count: int) -> list[int]:
     numbers = [checked_id(number) for number in ids]
     if len(set(numbers)) != count:
         twice = Counter(numbers).most_common(1)[0][0]
-        raise ValueError(f"id {twice} is given twice; ids must be distinct")
+        raise ValueError(f"id {twice} is given twice; give each subscription its own id")
     return numbers
 
 

@@ -63,7 +63,8 @@ def _with_good_ids(rows: Rows, given: Sequence[object]) -> Rows:
         elif line_of.setdefault(number, line) != line:
             errors.append(
                 PatternError(
-                    f"id {number} is already in use in line {line_of[number]}; ids must be distinct", line=line
+                    f"id {number} is already in use in line {line_of[number]}; give each subscription its own id",
+                    line=line,
                 )
             )
         else:
@@ -121,7 +122,10 @@ def _csv(file: Path, text: str) -> Rows:
         found = _csv_rows(file, text)
         columns, _ = next(found, ([], 1))
         if isinstance(columns, str):
-            raise PatternError(f"the heading of {file} is not CSV: {columns}", line=1)
+            raise PatternError(
+                f"the heading of {file} is not CSV: {columns}; separate column names with commas, such as id,xpath",
+                line=1,
+            )
         _check_columns(file, columns)
         for row, line in found:
             if isinstance(row, str):
@@ -172,7 +176,9 @@ def _parquet(file: Path, data: bytes, bound: Bound) -> Rows:
         texts = [name for name in columns if is_text_kind(kinds[name])]
         table = parquet.ParquetFile(source, read_dictionary=texts).read(columns)
     except pyarrow.ArrowException as error:
-        raise PatternError(f"{file} is not Parquet: {error}") from None
+        raise PatternError(
+            f"{file} is not Parquet, or is damaged: {error}; write the file again, or rename it if it is CSV or text"
+        ) from None
     read = {name: _texts(file, name, table[name], kinds[name]) for name in texts}
     xpaths = [xpath or "" for xpath in read["xpath"]]
     lines = range(1, len(xpaths) + 1)
