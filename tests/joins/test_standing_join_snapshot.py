@@ -125,7 +125,7 @@ def put(place, *path_and_value):
         pytest.param(put(0, "forms", 0, 1, "X"), "malformed semijoin", id="a form's table"),
         pytest.param(put(0, "forms", 1, 2, 7), "does not fit the schema", id="a form's edge"),
         pytest.param(put(0, "forms", 1, 3, ["symbl"]), "does not fit the schema", id="a form's axis"),
-        pytest.param(put(0, "batches", 0, "columns", 0, 2, "whole"), "more than are left", id="more ends than there are"),
+        pytest.param(put(0, "batches", 0, "columns", 0, 2, "whole"), "more than are left", id="too few ends"),
         pytest.param(put(0, "batches", 0, "size", 2), "belong to no batch", id="a batch too small"),
         pytest.param(put(0, "batches", 0, "size", 1 << 60), "is not below the next id", id="a huge batch"),
         pytest.param(put(0, "batches", 0, "columns", []), "from id .* on has no ranges", id="a batch without ranges"),
