@@ -179,9 +179,7 @@ def decode_header(header: bytes, sizes: dict[str, int] | None = None) -> Annotat
     reader = _HeaderReader(header)
     flags = reader.byte()
     if flags & ~_KNOWN or flags == 0:
-        raise MessageError(
-            f"unknown flags {flags:#x} in the message header: it is damaged, or from a newer Pathcast (then update Pathcast)"
-        )
+        raise MessageError(f"unknown flags {flags:#x} in the message header: it is damaged, or needs a newer Pathcast")
     annotations = _annotations(reader, flags, {} if sizes is None else sizes) if flags & ~_TEXT else NOTHING
     reader.close()
     return annotations
@@ -298,8 +296,8 @@ class _HeaderReader:
         holding = np.empty(len(failed), dtype=np.bool_)
         if unpack_beside(packed, count, failed, holding) != count:
             raise MessageError(
-                f"the message header is damaged: it has {count:,} match bits, but {np.count_nonzero(~failed):,} aggregates "
-                "can match"
+                f"the message header is damaged: it has {count:,} match bits, but "
+                f"{np.count_nonzero(~failed):,} aggregates can match"
             )
         if np.count_nonzero(holding) == count:
             raise MessageError("the message header is damaged: all its match bits are set, so they must be omitted")

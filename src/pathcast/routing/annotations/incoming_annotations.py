@@ -92,9 +92,7 @@ def take(annotations: Annotations, made: Advertisement | None, view: View, *, tr
             taken.known[known] = True
     if not trusted:
         taken.wanting[view.routers :] = False
-        taken.refused = (
-            "annotations used only to forward early: the link is untrusted, so no subscriptions were skipped"
-        )
+        taken.refused = "the link is untrusted, so no subscriptions were skipped"
         return taken
     taken.proofs, taken.believed, taken.made = proofs, annotations, made
     return taken
@@ -103,7 +101,7 @@ def take(annotations: Annotations, made: Advertisement | None, view: View, *, tr
 def _refusal(annotations: Annotations, made: Advertisement | None) -> str | None:
     """The reason why annotations cannot belong to this advertisement; None if they can."""
     if made is None:
-        return "annotations ignored: this router has sent no advertisement to the sender; call advertise"
+        return "annotations ignored: this router has sent no advertisement to the sender"
     if annotations.version != made.version:
         return (
             f"annotations ignored: they refer to version {annotations.version} of the advertisement, not {made.version}"
@@ -111,13 +109,13 @@ def _refusal(annotations: Annotations, made: Advertisement | None) -> str | None
     aggregates, patterns = len(made.aggregates), len(made.data)
     for bits in (annotations.failed, annotations.holding):
         if bits is not None and len(bits) != aggregates:
-            return f"annotations ignored: they have {len(bits):,} bits, but the advertisement has {aggregates:,} aggregates"
+            return f"annotations ignored: they have {len(bits):,} bits, but {aggregates:,} aggregates are advertised"
     if annotations.absent is not None and len(annotations.absent) != patterns:
         count = len(annotations.absent)
-        return f"annotations ignored: they have {count:,} bits, but the advertisement has {patterns:,} data patterns"
+        return f"annotations ignored: they have {count:,} bits, but {patterns:,} data patterns are advertised"
     largest = max((bound.aggregate for bound in annotations.bindings), default=-1)
     if largest >= aggregates:
-        return f"annotations ignored: they bind aggregate {largest:,}, but the advertisement has only {aggregates:,}"
+        return f"annotations ignored: they bind aggregate {largest:,}, but only {aggregates:,} are advertised"
     if annotations.last_places is not None and (largest := int(annotations.last_places.patterns.max())) >= patterns:
-        return f"annotations ignored: they name data pattern {largest:,}, but the advertisement has only {patterns:,}"
+        return f"annotations ignored: they name data pattern {largest:,}, but only {patterns:,} are advertised"
     return None

@@ -92,9 +92,7 @@ class Sent:
         path = self.labels.child(parent, name)
         self._define()
         if len(self._wire_of) > self._most_names:
-            raise LimitError(
-                f"the link's dictionary of label paths is full: it holds {self._most_names:,} names; the document must be parsed"
-            )
+            raise LimitError(f"the link's dictionary of label paths is full: it holds {self._most_names:,} names")
         return path
 
     def definitions(self, first: int) -> bytes:

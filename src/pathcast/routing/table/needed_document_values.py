@@ -69,8 +69,8 @@ class Needs:
             return self
         if self.local != other.local:
             raise ValueError(
-                "cannot combine needed values: one side has local names (namespaces='ignore'), the other full names; use "
-                "the same namespaces= for both"
+                "cannot combine needed values: one side has local names (namespaces='ignore'), the other full names; "
+                "use the same namespaces= for both"
             )
         return Needs(
             self.attributes | other.attributes, self.texts | other.texts, self.values | other.values, self.local
@@ -120,12 +120,13 @@ class Needs:
                     values.add(_read(element))
                 case _:
                     raise MessageError(
-                        f"the message is damaged: malformed row {row[:60]!r} in its list of needed values; request it again"
+                        f"the message is damaged: malformed row {row[:60]!r} in its list of needed values; "
+                        "request it again"
                     )
         if first not in {"local", "full"}:
             raise MessageError(
-                f"the message is damaged: its list of needed values must begin with 'local' or 'full', got {first[:60]!r}; "
-                "request it again"
+                f"the message is damaged: its list of needed values must begin with 'local' or 'full', "
+                f"got {first[:60]!r}; request it again"
             )
         return cls(frozenset(attributes), frozenset(texts), frozenset(values), first == "local")
 
