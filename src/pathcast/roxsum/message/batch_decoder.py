@@ -29,7 +29,7 @@ from ..tokenised_batch_contents_kernels import TokenRows
 from .batch_decoder_kernels import ReadValues, StoredColumns, deal_values, read_columns, read_tokens
 from .batch_encoder import WITH_VALUE, stream_widths
 from .batch_encoder_kernels import FIXED, NUMBERED
-from .message_format import Counts, TableReader, unpack
+from .message_format import Counts, TableReader, damaged, unpack
 from .message_limits import MessageLimits
 from .token_pair_value_numbering_kernels import MAX_DISTINCT
 
