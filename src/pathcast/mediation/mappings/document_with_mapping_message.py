@@ -101,8 +101,8 @@ def unpack(data: bytes) -> Envelope:
         (mapping.name, mapping.version) != (name, version) or mapping.fingerprint != fingerprint
     ):
         raise MessageError(
-            f"the document with a mapping is damaged: it names schema '{name}', version {version}, but contains another "
-            "mapping; request it again"
+            f"the document with a mapping is damaged: it names schema '{name}', version {version}, but contains "
+            "another mapping; request it again"
         )
     return Envelope(name, version, fingerprint, mapping, data[reading.at :])
 
@@ -117,8 +117,8 @@ def _mapping(packed: bytes) -> Mapping:
         text = unpacking.decompress(packed, LIMIT)
         if unpacking.unconsumed_tail:
             raise MessageError(
-                f"the mapping in the message has more than {LIMIT:,} bytes; register it at the routers, and send documents "
-                "with_mapping=False"
+                f"the mapping in the message has more than {LIMIT:,} bytes; register it at the routers, "
+                "and publish with with_mapping=False"
             )
         if not unpacking.eof:
             raise MessageError("the message is damaged: its mapping is truncated; request it again")

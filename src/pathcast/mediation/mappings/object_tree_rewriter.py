@@ -54,7 +54,8 @@ class _Rewriting:
         if len(roots) > 1:
             name = self.plan.nodes[self.plan.tree.root.name].exchange
             raise MappingError(
-                f"the document's root has {len(roots)} children '{name}', but its mapping needs one, which becomes the root; split it"
+                f"the document's root has {len(roots)} children '{name}', but the mapping needs one, "
+                "which becomes the root; split the document"
             )
         return self._rewritten(roots[0], is_root=True)[0]
 

@@ -165,7 +165,8 @@ class Plan:
             if attribute not in gone and (other := taken.setdefault(name, attribute)) != attribute:
                 renamed = attribute if attribute in plan.attributes else other
                 raise MappingError(
-                    f"rename at '{plan.path}/@{renamed}': '{plan.path}' would have two attributes '{name}'; choose another name"
+                    f"rename at '{plan.path}/@{renamed}': '{plan.path}' would have two attributes '{name}'; "
+                    "choose another name"
                 )
 
     def _check_circles(self, plan: NodePlan) -> None:
@@ -174,7 +175,8 @@ class Plan:
             while isinstance(place := plan.place(passed[-1]), Down):
                 if place.into in passed:
                     raise MappingError(
-                        f"downgrade at '{plan.path}': '{place.into}' would end up inside itself; remove one of the downgrades"
+                        f"downgrade at '{plan.path}': '{place.into}' would end up inside itself; "
+                        "remove one of the downgrades"
                     )
                 passed.append(place.into)
 
@@ -207,7 +209,8 @@ class Plan:
             taker, above = f"{path}/{plan.exchange}", parents[path]
             if parents[taker] != path:
                 raise MappingError(
-                    f"exchange at '{path}': another exchange already moved its child '{plan.exchange}'; remove one of the two"
+                    f"exchange at '{path}': another exchange already moved its child '{plan.exchange}'; "
+                    "remove one of the two"
                 )
             del children[path][name_of(taker)]
             self._adopt(children, taker, path)

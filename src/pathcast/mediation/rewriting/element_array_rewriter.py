@@ -208,7 +208,8 @@ class EventRewriter:
         if why == TOO_MANY_ROOTS:
             name = self.plan.nodes[root].exchange
             return MappingError(
-                f"the document's root has several children '{name}', but its mapping needs one, which becomes the root; split it"
+                f"the document's root has several children '{name}', but the mapping needs one, "
+                "which becomes the root; split the document"
             )
         found = batch.name_of(int(batch.name[batch.offsets[index]]))
         return MappingError(
