@@ -138,7 +138,9 @@ def test_operators_travel_as_plain_data(name: str) -> None:
 REFUSED: dict[str, list[Operator]] = {
     "rename at 'r/z': the schema has no element 'r/z'; did you mean r/a or r/x?": [Rename("r/z", "Z")],
     "rename at 'r/c': the schema has no element 'r/c'; did you mean r/a/c?": [Rename("r/c", "Z")],
-    "rename at 'r/a': 'r/a' is already renamed to 'A'; remove one of the operators": [Rename("r/a", "A"), Rename("r/a", "B")],
+    "rename at 'r/a': 'r/a' is already renamed to 'A'; remove one of the operators": [
+        Rename("r/a", "A"), Rename("r/a", "B")
+    ],
     "rename at 'r/a/@m': 'r/a' has no attribute 'm'; it has k, l": [Rename("r/a/@m", "n")],
     "rename at 'r/a/@k': 'r/a' would have two attributes 'l'; choose another name": [Rename("r/a/@k", "l")],
     "to-element at 'r/a': another operator already moves or renames 'r/a/@k'; remove one": [

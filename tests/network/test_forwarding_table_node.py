@@ -172,7 +172,7 @@ def test_what_is_not_published_does_not_come_with_the_next_message():
         ([good, {"a": 1}], None, "a publication must be a Message"),
         (broken, None, "got 0.5"),
         ([good], Faults(crashes=[crash, Crash("r9", 0, 1)]), "unknown node 'r9'"),
-        ([good], Faults(crashes=[crash, Crash("r3", 0, None)]), "only a CAN"),
+        ([good], Faults(crashes=[crash, Crash("r3", 0, None)]), "need a CAN"),
     ]
     for messages, faults, reason in refused:
         with pytest.raises((MessageError, TopologyError), match=reason):
