@@ -39,7 +39,7 @@ def subscribed(**given):
         (lambda: Broker(limits=5), TypeError, r"limits=5: must be BatchLimits\(…\)"),
         (lambda: Broker(5), TypeError, r"targets=5: must be Targets\(…\)"),
         (lambda: Broker(document_limits=5), TypeError, "limits=5"),
-        (lambda: Broker(level=99), ValueError, "level=99: must be a zstd level, at most 22"),
+        (lambda: Broker(level=99), ValueError, "level=99: must be a zstd compression level, an int up to 22"),
         (lambda: RoXSum().encode(level="x"), ValueError, "level='x'"),
         (lambda: WireLimits(values=-1), LimitError, r"WireLimits\(values=…\) must be .* got -1"),
         (lambda: Overlay(5), TypeError, "topology must be a Topology"),

@@ -203,7 +203,7 @@ BAD: list[tuple[Any, str]] = [
     (("update", "Stocks", stock("GOOG", 51.7), {"nope": None}), "no column 'nope'"),
     (("update", "Stocks", stock("GOOG", 51.7)), "an update with new values"),
     (("upsert", "Stocks", stock("GOOG", 51.7)), "got 'upsert'"),
-    (("insert", "Stocks", ["GOOG"]), "a row must be a mapping"),
+    (("insert", "Stocks", ["GOOG"]), "a row must map columns to values"),
     ("insert", "a change must be"),
 ]
 

@@ -154,7 +154,7 @@ def test_rows_of_another_join_value_are_refused_and_leave_nothing():
     parts = Parts(STANDING)
     ((_, event),) = parts.events(9, "insert", "R", {"k": 1, "a": 3, "t": None})
     other = CODEC.write_state({"R": {4: R_ROW}, "S": {5: (2, *S_ROW[1:])}}, {})
-    with pytest.raises(SnapshotError, match="rows of 'S' whose join value differs"):
+    with pytest.raises(SnapshotError, match="rows of 'S' do not have the join value"):
         parts.run(0, other, [event])
     state, (answer,) = parts.run(0, None, [event])
     assert answer.error is None and state is not None

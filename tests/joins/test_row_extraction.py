@@ -163,7 +163,7 @@ def test_a_whole_number_that_no_float_equals_is_not_rounded():
         (("T", "//a", {"n": "/b"}), "column 'n': unsupported path '/b'"),
         (("T", "//a", {"n": "@b/c"}), "column 'n': unsupported path '@b/c'"),
         (("T", "//a", {"n": "b number of"}), "unknown kind 'number of'"),
-        (("T", "//a", {}), "at least one column"),
+        (("T", "//a", {}), "has no columns"),
         (("T", "//a", {"n": "."}, ["m"]), "no column 'm'"),
         (("T", "//a", {"n": "."}, (), "upsert!"), "change: unsupported path 'upsert!'"),
         (("T", "", {"n": "."}), "the path is empty"),

@@ -29,7 +29,7 @@ from pathcast.joins.query.table_schema_file import read_schema_file, reference
         ({"A": "x", "B": "y"}, ["A.x < B.y"], "a join must read 'A.x = B.y'"),
         ({"A": "x, y"}, ["A.x = A.y"], "joins 'A' with itself"),
         ({"A": "x", "B": "y", "C": "z"}, ["A.x = B.y and A.x = C.z"], "more than two tables"),
-        ({"A": "x", "B": "y"}, ["A.x = B.y", "B.y = A.x"], "declared twice"),
+        ({"A": "x", "B": "y"}, ["A.x = B.y", "B.y = A.x"], "already declared"),
         ({"A": "x int", "B": "y string"}, ["A.x = B.y"], "A.x (int) and B.y (string) cannot be joined"),
         ({"A": {"x": 3}}, [], "A.x: unknown kind '3'; the kinds are int"),
         ({"A": "x bytes", "B": "y bytes"}, ["A.x = B.y"], "joins columns of bytes"),
@@ -76,7 +76,7 @@ def test_a_kind_spreads_along_joins() -> None:
         ("columns = '@x'", 5, 'rows.A.columns: must be a table of texts, got "@x"'),
         ("columns = {x = '@x'}\nrequired = 3", 6, "rows.A.required: must be a list of texts, got 3"),
         ("columns = {x = '@x'}\nchanges = '@do'", 6, "rows.A.changes: unknown key; did you mean change?"),
-        ("columns = {y = '@x'}", 5, "rows.A.columns: the column 'x' of A is missing"),
+        ("columns = {y = '@x'}", 5, "rows.A.columns: the column 'x' of A is missing; add x = \"path\""),
         ("columns = {x = '@x', y = '@y'}", 5, "rows.A.columns: 'y' is not a column of A; the columns are x"),
         (
             "columns = {x = '@x'}\n[rows.B]\nrows = '//b'\ncolumns = {}",

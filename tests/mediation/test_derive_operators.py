@@ -143,7 +143,9 @@ def test_what_no_operator_explains_is_told_and_left_alone() -> None:
     local, glob = read_tree("a\n  b\n    c @k"), read_tree("a\n  b\n  d\n    e\n      c @k")
     mapping = Mapping.derive("x", local, glob, {"a": "a", "a/b": "a/b", "a/b/c": "a/d/e/c", "a/b/c/@k": "a/d/e/c/@k"})
     assert mapping.operators == ()
-    assert mapping.check() == ["'a/b/c': no operator can move it to 'a/d/e/c': its parent 'a/b' corresponds to 'a/b'"]
+    assert mapping.check() == [
+        "'a/b/c': no operator can move it to 'a/d/e/c': its parent 'a/b' corresponds to 'a/b'; it stays unchanged"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -178,14 +180,17 @@ def test_a_mapping_is_a_file_that_people_can_edit(tmp_path) -> None:
     ("text", "reason"),
     [
         ("name = ", "not TOML"),
-        ("name = 'x'", "'schema' is missing"),
+        ("name = 'x'", "the key 'schema' is missing"),
         ("name = 3\nschema = 'a'", "name: must be a string, got 3"),
         ("nom = 'x'", "unknown key 'nom'"),
-        ("name = 'x'\nschema = ''", "schema: expected at least one element"),
+        ("name = 'x'\nschema = ''", "schema: the text is empty"),
         ("name = 'x'\nschema = 'a b'", "schema, line 1: 'b' is neither @attribute nor #text"),
         ('name = "x"\nschema = """\na\nb"""', "schema, line 2: wrong indentation of 'b'"),
         ("name = 'x'\nschema = 'a'\noperators = [3]", "operator 1: must be a table"),
-        ("name = 'x'\nschema = 'a'\n[[operators]]\noperator = 'upgrade'", "operator 1: upgrade: 'node' is missing"),
+        (
+            "name = 'x'\nschema = 'a'\n[[operators]]\noperator = 'upgrade'",
+            "operator 1: upgrade: the key 'node' is missing",
+        ),
         ("name = 'x'\nschema = 'a'\n[correspondence]\na = 3", "correspondence.a: must be a string, got 3"),
     ],
 )

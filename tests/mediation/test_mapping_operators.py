@@ -138,28 +138,38 @@ def test_operators_travel_as_plain_data(name: str) -> None:
 REFUSED: dict[str, list[Operator]] = {
     "rename at 'r/z': the schema has no element 'r/z'; did you mean r/a or r/x?": [Rename("r/z", "Z")],
     "rename at 'r/c': the schema has no element 'r/c'; did you mean r/a/c?": [Rename("r/c", "Z")],
-    "rename at 'r/a': 'r/a' is already renamed to 'A'": [Rename("r/a", "A"), Rename("r/a", "B")],
+    "rename at 'r/a': 'r/a' is already renamed to 'A'; remove one of the operators": [
+        Rename("r/a", "A"), Rename("r/a", "B")
+    ],
     "rename at 'r/a/@m': 'r/a' has no attribute 'm'; it has k, l": [Rename("r/a/@m", "n")],
-    "rename at 'r/a/@k': 'r/a' would have two attributes 'l'": [Rename("r/a/@k", "l")],
-    "to-element at 'r/a': another operator already moves or renames 'r/a/@k'": [
+    "rename at 'r/a/@k': 'r/a' would have two attributes 'l'; choose another name": [Rename("r/a/@k", "l")],
+    "to-element at 'r/a': another operator already moves or renames 'r/a/@k'; remove one": [
         Rename("r/a/@k", "n"),
         ToElement("r/a", "k"),
     ],
     "insert at 'r/a': 'r/a' has no child 'e'; it has b, c, d": [Insert("r/a", ("p",), some("e"))],
-    "upgrade at 'r/a': another operator already moves the child 'b'": [
+    "upgrade at 'r/a': another operator already moves the child 'b'; remove one of the two": [
         Insert("r/a", ("p",), some("b")), Upgrade("r/a", some("b"))
     ],
-    "upgrade at 'r/a': another operator already moves all children": [Insert("r/a", ("p",)), Upgrade("r/a")],
-    "insert at 'r/a': the new path needs at least one name": [Insert("r/a", ())],
-    "upgrade at 'r/a': the list of children is empty": [Upgrade("r/a", frozenset())],
+    "upgrade at 'r/a': another operator already moves all children; remove one of the two": [
+        Insert("r/a", ("p",)), Upgrade("r/a")
+    ],
+    "insert at 'r/a': the new path is empty; give at least one element name": [Insert("r/a", ())],
+    "upgrade at 'r/a': the list of children is empty; name at least one, or omit children for all": [
+        Upgrade("r/a", frozenset())
+    ],
     "upgrade at 'r': the children of the root cannot move up; choose another element": [Upgrade("r", some("a"))],
-    "downgrade at 'r/a': 'b' cannot be moved into itself": [Downgrade("r/a", some("b", "c"), "b")],
-    "downgrade at 'r/a': 'b' would end up inside itself": [
+    "downgrade at 'r/a': 'b' cannot be moved into itself; remove it from children": [
+        Downgrade("r/a", some("b", "c"), "b")
+    ],
+    "downgrade at 'r/a': 'b' would end up inside itself; remove one of the downgrades": [
         Downgrade("r/a", some("b"), "c"), Downgrade("r/a", some("c"), "b")
     ],
     "exchange at 'r/a': 'r/a' has no child 'e'; it has b, c, d": [Exchange("r/a", "e")],
-    "exchange at 'r/a': 'r/a' is already exchanged with 'b'": [Exchange("r/a", "b"), Exchange("r/a", "c")],
-    "exchange at 'r': 'a' may repeat, but a document has one root": [Exchange("r", "a")],
+    "exchange at 'r/a': 'r/a' is already exchanged with 'b'; remove one of the exchanges": [
+        Exchange("r/a", "b"), Exchange("r/a", "c")
+    ],
+    "exchange at 'r': 'a' may repeat, but a document has one root; choose another child": [Exchange("r", "a")],
 }  # fmt: skip
 
 
@@ -177,7 +187,7 @@ def test_children_that_an_exchange_brings_together_need_different_names() -> Non
 
 def test_the_root_is_exchanged_where_there_is_one_to_take_its_place() -> None:
     assert rewritten("<r><a/><x/></r>", Exchange("r", "x")) == "<x><r><a/></r></x>"
-    with pytest.raises(MappingError, match="the root has 2 children 'x'"):
+    with pytest.raises(MappingError, match="the document's root has 2 children 'x'"):
         rewritten("<r><x/><x/></r>", Exchange("r", "x"))
 
 
@@ -196,10 +206,10 @@ def test_a_document_that_exchanges_would_blow_up_is_refused() -> None:
 @pytest.mark.parametrize(
     ("plain", "reason"),
     [
-        ({"operator": "move"}, "operator 'move': must be one of"),
-        ({"operator": "rename", "node": "r"}, "rename: 'name' is missing"),
-        ({"operator": "rename", "node": 3, "name": "x"}, "rename: node must be a string, got 3"),
-        ({"operator": "upgrade", "node": "r", "children": []}, "upgrade: children must be a list of names"),
+        ({"operator": "move"}, "the key 'operator' must be one of"),
+        ({"operator": "rename", "node": "r"}, "rename: the key 'name' is missing"),
+        ({"operator": "rename", "node": 3, "name": "x"}, "rename: node must be a string that is not empty, got 3"),
+        ({"operator": "upgrade", "node": "r", "children": []}, "upgrade: children must be a list of at least one name"),
         ({"operator": "upgrade", "node": "r", "into": "x"}, "upgrade: unknown key 'into'; its keys are children, node"),
     ],
 )

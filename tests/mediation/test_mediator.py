@@ -67,7 +67,7 @@ def test_versions_stay_and_an_unknown_one_is_an_error(mediator: Mediator) -> Non
     assert (first.version, second.version) == (1, 2)
     assert matcher.match(DOCUMENT, "u").ids.tolist() == [1]
     assert matcher.match(DOCUMENT, "u", version=1).ids.tolist() == [2]
-    with pytest.raises(MappingError, match="schema 'u' has no version 3; its newest is 2"):
+    with pytest.raises(MappingError, match="schema 'u' has no version 3; its versions are 1, 2;"):
         matcher.match(DOCUMENT, "u", version=3)
 
 

@@ -255,9 +255,9 @@ def test_boxes_are_cut_and_joined_exactly():
 def test_what_cannot_be_is_refused_by_name():
     with pytest.raises(TopologyError, match="a CAN needs a space"):
         ContentNetwork.build(Topology.chain(2), kind="can")
-    with pytest.raises(TopologyError, match="only a CAN takes space"):
+    with pytest.raises(TopologyError, match="kind 'cbn' takes no space"):
         ContentNetwork.build(Topology.chain(2), space=SPACE)
-    with pytest.raises(TopologyError, match="only a CAN has members"):
+    with pytest.raises(TopologyError, match="need a CAN, but this network has kind 'cbn'"):
         ContentNetwork.build(Topology.chain(2)).leave("r1")
     network = build(2)
     with pytest.raises(TopologyError, match="'r1' is already a member"):

@@ -61,7 +61,7 @@ def test_needs_are_joined_and_travel():
     "data", [b"", b"half", b"full\nx", b"full\n@ a", b"full\nt ", b"full\n\xff", b"full\nv a b", b"full\nv a\\"]
 )
 def test_what_are_no_needs_is_refused(data):
-    with pytest.raises(MessageError, match="needs"):
+    with pytest.raises(MessageError, match="needed values"):
         Needs.decode(data)
 
 

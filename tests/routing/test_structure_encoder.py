@@ -207,7 +207,10 @@ def test_a_receiver_that_forgot_is_understood_again_after_one_refusal():
     link.decoder.forget()
     refusal = link.decoder.decode(annotation(link.coder, batch[0]), b"<a><b/></a>")
     assert isinstance(refusal, Refused) and refusal.resend
-    assert refusal.reason == "the structure annotation cannot be used: this router has not received its label paths"
+    assert refusal.reason == (
+        "the structure annotation cannot be used: this router has not received its label paths; the document must be "
+        "parsed"
+    )
     link.coder.hear(refusal.encode())
     link.over(batch)
     assert len(annotation(link.coder, batch[0])) < 60
@@ -226,7 +229,11 @@ def test_a_sender_that_forgot_begins_a_dictionary_that_is_taken_up():
     other = StructureCoder(link.needs, epoch=link.coder._sent.epoch)
     link.decoder.decode(annotation(other, batch[0]), b"<a><c/></a>")
     refusal = link.decoder.decode(annotation(link.coder, read_batch([b"<c><b/></c>"])[0]), b"<c><b/></c>")
-    assert isinstance(refusal, Refused) and "differ from those received before" in refusal.reason and refusal.resend
+    assert (
+        isinstance(refusal, Refused)
+        and "differ from the label paths of earlier messages" in refusal.reason
+        and refusal.resend
+    )
     link.coder.hear(refusal.encode())
     link.over(read_batch([b"<c><a/></c>"]))
 

@@ -52,7 +52,7 @@ def test_what_cannot_be_a_row_is_an_error_with_its_document():
     rows = [row for row in changes_of(arrow()) if row["error"]]
     assert [(row["number"], row["xml"]) for row in rows] == [(1, FEEDS[0][1]), (3, b"<f>"), (4, None)]
     assert rows[0]["error"] == {
-        "reason": "column 'symbol' is required but has no value",
+        "reason": "column 'symbol' is required but has no value; add the value, or omit the column from `required`",
         "line": 1,
         "column": 54,
     }

@@ -90,11 +90,14 @@ class Mediator:
         versions = self._mappings.get(name)
         if not versions:
             known = ", ".join(sorted(self._mappings)[:10]) or "none"
-            raise MappingError(f"schema '{name}' is not registered; registered: {known}")
+            raise MappingError(f"schema '{name}' is not registered; registered: {known}; call register or add first")
         if version is None:
             return versions[max(versions)]
         if version not in versions:
-            raise MappingError(f"schema '{name}' has no version {version}; its newest is {max(versions)}")
+            known = ", ".join(map(str, sorted(versions)[-10:]))
+            raise MappingError(
+                f"schema '{name}' has no version {version}; its versions are {known}; add the missing mapping"
+            )
         return versions[version]
 
     def save(self, folder: str | os.PathLike[str]) -> None:
@@ -119,9 +122,11 @@ class Mediator:
                 f"cannot read a mediator from {place}: {error.strerror}; write one with mediator.save(…)"
             ) from None
         except UnicodeDecodeError:
-            raise MappingError(f"{place / _GLOBAL}: the file is not UTF-8") from None
+            raise MappingError(f"{place / _GLOBAL}: the file is not UTF-8; save it as UTF-8") from None
         except ValueError:  # a NUL character, or a character that the file system's encoding lacks
-            raise MappingError(f"cannot read a mediator from {str(place)!r}: no file can have this name") from None
+            raise MappingError(
+                f"cannot read a mediator from {str(place)!r}: no file can have this name; give another folder"
+            ) from None
         mappings = sorted(map(Mapping.open, place.glob("*.toml")), key=lambda each: (each.name, each.version))
         made = cls(tree)
         made.__setstate__((tree, mappings))

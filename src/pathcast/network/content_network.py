@@ -133,7 +133,7 @@ class ContentNetwork:
         wanted = [filter_of(one) for one in sample]
         if kind == "cbn":
             if space is not None or members is not None or wanted:
-                raise TopologyError("only a CAN takes space, members or sample; omit them or use kind='can'")
+                raise TopologyError("kind 'cbn' takes no space, members or sample; omit them, or use kind='can'")
             substrate: Substrate = ContentTree(topology, traffic)
         else:
             substrate = _addressed(topology, traffic, space, members, wanted, seed)
@@ -209,7 +209,10 @@ class ContentNetwork:
 
     def _addresses(self) -> AddressSpace:
         if not isinstance(self.substrate, AddressSpace):
-            raise TopologyError("only a CAN has members that join and leave; use kind='can'")
+            raise TopologyError(
+                "join, leave, fail and Crash(…, down=None) need a CAN, but this network has kind 'cbn'; build it with "
+                "kind='can'"
+            )
         return self.substrate
 
     # Messages.
@@ -360,7 +363,7 @@ def _addressed(
 ) -> AddressSpace:
     """A CAN whose members have joined one by one, with a sample of filters as the load."""
     if not isinstance(space, Space):
-        raise TopologyError("a CAN needs a space; give space=Space.of(Axis('per', 0, 100), …)")
+        raise TopologyError(f"a CAN needs a space, such as space=Space.of(Axis('per', 0, 100), …), got {space!r:.60}")
     found = AddressSpace(topology, traffic, space, seed=seed)
     root = topology.number(topology.root)
     others = [topology.number(node) for node in (topology.nodes if members is None else members)]

@@ -45,7 +45,7 @@ class Registrations:
         try:
             hash(subscriber)
         except TypeError:
-            raise TopologyError(f"subscriber must be hashable, got {subscriber!r:.60}") from None
+            raise TopologyError(f"subscriber must be hashable, such as a string, got {subscriber!r:.60}") from None
         return self.topology.nodes[self.topology.number(node)], filter_of(given), subscriber
 
     def _add(self, node: str, one: Filter, subscriber: Hashable) -> Made:
@@ -70,9 +70,9 @@ class Registrations:
         number = registration.number if isinstance(registration, Registration) else registration
         found = self.all.get(number)
         if found is None:
-            raise TopologyError(f"unknown registration {number}: removed already, or made by another network")
+            raise TopologyError(f"unknown registration {number!r}; it was already removed, or made by another network")
         if isinstance(registration, Registration) and found != registration:
-            raise TopologyError(f"registration {number} belongs to another network")
+            raise TopologyError(f"registration {number} belongs to another network; call that network instead")
         return found
 
     def remove(self, found: Registration) -> tuple[int, Shaped]:

@@ -107,7 +107,7 @@ def _range(predicate: Predicate) -> tuple[str, Interval]:
             return _axis("@", *_place(place), attribute), Interval()
         case AttributeFilter(place, attribute, test):
             return _tested(place, attribute, test)
-    raise AssertionError(predicate)
+    raise AssertionError(f"unhandled predicate: {predicate!r}")
 
 
 def _tested(place: Place, attribute: str, test: Compare | None) -> tuple[str, Interval]:

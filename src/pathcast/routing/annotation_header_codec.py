@@ -43,10 +43,10 @@ _TEXT, _PS, _PD, _NS, _ND, _STRUCTURE, _HOLDING = (1 << bit for bit in range(7))
 _KNOWN = (1 << 7) - 1
 _ALL = b"\x00"
 _WHY = {
-    CUT: "the header is truncated",
-    LONG: f"malformed number in the header: more than {LONGEST_NUMBER} bytes",
-    PADDED: "malformed number in the header: longer than necessary",
-    TWICE: "duplicate data pattern in the header",
+    CUT: "the message header is truncated",
+    LONG: f"the message header is damaged: a number has more than {LONGEST_NUMBER} bytes",
+    PADDED: "the message header is damaged: a number has more bytes than necessary",
+    TWICE: "the message header is damaged: a data pattern occurs twice",
 }
 
 
@@ -163,7 +163,13 @@ def decode(data: bytes) -> Message:
     try:
         annotations = decode_header(header, sizes)
     except MessageError as error:
-        return Message(NOTHING, document, text, {"header": len(data) - len(document)}, refused=error.reason)
+        return Message(
+            NOTHING,
+            document,
+            text,
+            {"header": len(data) - len(document)},
+            refused=f"{error.reason}; its annotations are ignored",
+        )
     sizes["header"] = len(data) - len(document) - sum(sizes.values())
     return Message(annotations, document, text, sizes)
 
@@ -173,7 +179,7 @@ def decode_header(header: bytes, sizes: dict[str, int] | None = None) -> Annotat
     reader = _HeaderReader(header)
     flags = reader.byte()
     if flags & ~_KNOWN or flags == 0:
-        raise MessageError(f"unknown flags {flags:#x} in the header; update Pathcast")
+        raise MessageError(f"unknown flags {flags:#x} in the message header: it is damaged, or needs a newer Pathcast")
     annotations = _annotations(reader, flags, {} if sizes is None else sizes) if flags & ~_TEXT else NOTHING
     reader.close()
     return annotations
@@ -182,11 +188,20 @@ def decode_header(header: bytes, sizes: dict[str, int] | None = None) -> Annotat
 def split(data: bytes) -> tuple[bytes, bytes]:
     """The header, without its length, and the document; `MessageError` if the length is not that of a header."""
     reader = _HeaderReader(data)
-    length = reader.number()
+    try:
+        length = reader.number()
+    except MessageError as error:
+        raise MessageError(f"{error.reason}; request the message again") from None
     if length > MOST_HEADER:
-        raise MessageError(f"the header has {length:,} bytes; at most {MOST_HEADER:,} allowed")
+        raise MessageError(
+            f"the message is damaged: its header has {length:,} bytes; at most {MOST_HEADER:,} are allowed; "
+            "request the message again"
+        )
     if length > len(data) - reader.at:
-        raise MessageError("the message is truncated within its header")
+        raise MessageError(
+            f"the message is truncated: its header has {length:,} bytes, but only {len(data) - reader.at:,} follow; "
+            "request the message again"
+        )
     return data[reader.at : reader.at + length], data[reader.at + length :]
 
 
@@ -260,7 +275,7 @@ class _HeaderReader:
     def _list(self, count: int) -> None:
         self.listed += count
         if self.listed > MOST_LISTED:
-            raise MessageError(f"the header lists {self.listed:,} items; at most {MOST_LISTED:,} allowed")
+            raise MessageError(f"the message header lists {self.listed:,} items; at most {MOST_LISTED:,} are allowed")
 
     def bits(self) -> Mask:
         count, packed = self._packed()
@@ -270,7 +285,7 @@ class _HeaderReader:
         count = self.number()
         packed = np.frombuffer(self.take(count + 7 >> 3), dtype=np.uint8)
         if count & 7 and packed[-1] >> (count & 7):
-            raise MessageError("a bit string in the header has bits beyond its end")
+            raise MessageError("the message header is damaged: a bit string has bits beyond its end")
         return count, packed
 
     def bits_beside(self, failed: Mask) -> Mask:
@@ -281,10 +296,11 @@ class _HeaderReader:
         holding = np.empty(len(failed), dtype=np.bool_)
         if unpack_beside(packed, count, failed, holding) != count:
             raise MessageError(
-                f"the header has {count:,} match bits, but {np.count_nonzero(~failed):,} aggregates can match"
+                f"the message header is damaged: it has {count:,} match bits, but "
+                f"{np.count_nonzero(~failed):,} aggregates can match"
             )
         if np.count_nonzero(holding) == count:
-            raise MessageError("malformed match bits in the header: all are set, so they must be omitted")
+            raise MessageError("the message header is damaged: all its match bits are set, so they must be omitted")
         return holding
 
     def last_places(self) -> LastPlaces:
@@ -308,18 +324,20 @@ class _HeaderReader:
     def _some(self) -> int:
         count = self.count()
         if not count:
-            raise MessageError("the header has an empty list of annotations")
+            raise MessageError("the message header is damaged: a list of annotations is empty")
         return count
 
     def label(self) -> str:
         try:
             return self.take(self.number()).decode()
         except UnicodeDecodeError:
-            raise MessageError("a label in the header is not UTF-8") from None
+            raise MessageError("the message header is damaged: a label is not UTF-8") from None
 
     def close(self) -> None:
         if self.at != len(self.data):
-            raise MessageError("extra bytes after the end of the header")
+            raise MessageError(
+                f"the message header is damaged: {len(self.data) - self.at:,} extra bytes after its last annotation"
+            )
 
 
 @lru_cache(MOST_REMEMBERED)

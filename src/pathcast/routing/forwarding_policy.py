@@ -105,7 +105,7 @@ def _adaptive(text: str, early: str | None) -> Policy:
     except ValueError:
         threshold = -1.0
     if not 0.0 <= threshold <= 1.0:
-        raise ValueError(f"invalid policy '{text}': the threshold must be from 0 to 1")
+        raise ValueError(f"invalid policy '{text}': the threshold must be from 0 to 1, as in 'adaptive(0.5)'")
     return Policy("adaptive", "s", "sd", threshold)
 
 
@@ -125,5 +125,5 @@ def _ordered(text: str, sign: str, letters: str) -> str:
                 + " ".join(f"{sign}{each}" for each in allowed)
             )
         if letters.count(letter) > 1:
-            raise ValueError(f"invalid policy '{text}': duplicate annotation '{sign}{letter}'")
+            raise ValueError(f"invalid policy '{text}': duplicate annotation '{sign}{letter}'; give it once")
     return "".join(letter for letter in allowed if letter in letters)

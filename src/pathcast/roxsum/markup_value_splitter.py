@@ -146,7 +146,7 @@ class Skeletons:
         numbers = skeletons.intern(tokens.stored, tokens.token_offsets, tokens.meta)
         for found, what in ((columns, "column"), (numbers, "token")):
             if not np.array_equal(found, np.arange(len(found))):
-                raise ValueError(f"duplicate {what}, or more than one batch can hold")
+                raise ValueError(f"a {what} occurs twice, or there are more {what}s than one batch can hold")
         return skeletons
 
     def node_kinds(self) -> Int32s:

@@ -239,5 +239,5 @@ class SummarizedDocuments:
     def _found(self, id: int) -> int:
         place = self._place(id)
         if place is None:
-            raise KeyError(f"unknown document id {id}")
+            raise KeyError(f"unknown document id {id}; the batch has the ids in batch.ids")
         return place

@@ -14,6 +14,7 @@ bytes in a block that is at least half full, and some 15 for nodes and its slot;
 own, some 350. There is room for 2³¹ places.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
@@ -125,7 +126,8 @@ class Forest:
         """Add boxes, one per row; `KeyError`, without any change, when a name is in use or occurs twice."""
         ascending = bool((ids[1:] > ids[:-1]).all())
         if not (ascending or len(np.unique(ids)) == len(ids)) or any_known(self.arrays.slots, self.arrays.ids, ids):
-            raise KeyError("some semijoin ids are already in use, or given twice")
+            taken = [id for id, count in Counter(ids.tolist()).items() if count > 1 or id in self]
+            raise KeyError(f"semijoin id {taken[0]} is already in use, or given twice; give distinct unused ids")
         if len(ids) * 4 < len(self):
             for id, box in zip(ids.tolist(), boxes, strict=True):
                 self._place(id, box)

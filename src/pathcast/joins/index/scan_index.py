@@ -8,6 +8,7 @@ O(n log n).
 """
 
 from bisect import bisect_left, bisect_right
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -55,7 +56,8 @@ class ScanIndex:
         """Add many semijoins."""
         first, last = len(self._places), len(self._places) + len(ids)
         if len(np.unique(ids)) < len(ids) or any(id in self._places for id in ids.tolist()):
-            raise KeyError("some semijoin ids are already in use, or given twice")
+            taken = [id for id, count in Counter(ids.tolist()).items() if count > 1 or id in self._places]
+            raise KeyError(f"semijoin id {taken[0]} is already in use, or given twice; give distinct unused ids")
         while last > len(self._ids):
             self._grow()
         self._ids[first:last] = ids

@@ -146,7 +146,10 @@ class Site:
             for number, row in given.items():
                 bag.insert(number, row)
             if len(view.run(part.value).rows) != len(given):
-                raise SnapshotError(f"the state of a join has rows of '{table}' whose join value differs from its key")
+                raise SnapshotError(
+                    f"the state of a join is damaged: rows of '{table}' do not have the join value {part.value!r:.60} "
+                    "of their key; start the stream with a new checkpoint, and send the rows of the tables again"
+                )
 
     def written(self, part: Part) -> bytes | None:
         """The current state of a part as bytes; None when the part is empty."""

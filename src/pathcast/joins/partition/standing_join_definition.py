@@ -102,7 +102,7 @@ class StandingJoins:
         leaving = set(remove)
         for id in leaving:
             if id not in self:
-                raise QueryError(f"unknown subscription id {id}")
+                raise QueryError(f"unknown subscription id {id} in remove; it was never added, or already removed")
         other = copy.copy(self)
         other._set(
             asked=tuple(one for one in self.asked if one.id not in leaving),

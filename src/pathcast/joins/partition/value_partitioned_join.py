@@ -237,7 +237,7 @@ def _encoded(answers: Sequence[Answer]) -> EncodedMessages:
 def _answer(server: JoinServer, event: Event) -> Answer:
     old, error = event.old, None
     if old is not None and not server.bags[event.table].count(old):
-        error = ChangeError(f"table '{event.table}' has no row {old!r:.200}")
+        error = ChangeError(f"table '{event.table}' has no row {old!r:.200}; give all its current values")
         old = None
     if old is None and event.new is None:
         return Answer(event, [], error if event.home else None)
@@ -259,7 +259,7 @@ def _value(table: str, name: str, kind: Kind | None, value: Any, joined: bool) -
         except ValueError as error:
             wrong = str(error)
         if value is None and joined:
-            raise ChangeError(f"{table}.{name} is a join column and must not be NULL")
+            raise ChangeError(f"{table}.{name} is a join column and must not be NULL; give a value")
     if wrong is not None:
         raise ChangeError(f"{table}.{name}: {wrong}")
     return value  # type: ignore[no-any-return]

@@ -85,7 +85,7 @@ class Registry(Mapping[int, Subscription]):
         for batch in self.batches:
             if id in batch:
                 return batch
-        raise KeyError(id)
+        raise KeyError(f"unknown subscription id {id}: no batch has it")
 
     @property
     def single(self) -> list[Subscription]:
@@ -111,13 +111,18 @@ def read_batch(
     """A batch with its ranges as keys, and the kinds that it settles."""
     declared, draft = query.resolve(schema)
     if any(declared.ranges.values()):
-        raise QueryError("the query of a batch must not have ranges; give them in the batch")
+        raise QueryError(
+            f"the query of a batch must not have ranges, got '{query}'; omit where=, and give the ranges of all "
+            "subscriptions as the argument `ranges`"
+        )
     ends: dict[Column, tuple[Numbers, Numbers]] = {}
     keys: dict[Column, tuple[Keys, Keys]] = {}
     for name, arrays in given.items():
         column = query.column(schema, name)
         if any(column in pair for edge in declared.edges for pair in edge.pairs()):
-            raise QueryError(f"'{name}' is a join column; a batch must have its ranges on other columns")
+            raise QueryError(
+                f"'{name}' is a join column, on which a batch cannot have ranges; call subscribe for each query instead"
+            )
         draft.learn(*column, FLOAT)
         kind = draft.kind(*column)
         assert kind is not None
@@ -137,7 +142,10 @@ def read_batch(
 def _checked_ends(kind: Kind, name: str, ends: Any) -> tuple[Numbers, Numbers]:
     """The low and high ends of a batch's ranges on a column, as arrays of numbers."""
     if kind not in {INT, FLOAT}:
-        raise QueryError(f"'{name}' is of kind {kind.name}; a batch must have its ranges on int or float columns")
+        raise QueryError(
+            f"'{name}' is of kind {kind.name}; a batch must have its ranges on int or float columns; "
+            "call subscribe for each query instead"
+        )
     if not isinstance(ends, Sequence) or len(ends) != 2:
         raise QueryError(f"'{name}': ranges must be a pair of arrays, the low ends and the high ends, got {ends!r:.60}")
     arrays = [np.asarray(one) for one in ends]

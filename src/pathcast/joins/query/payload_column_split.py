@@ -93,7 +93,7 @@ class SplitSchema:
         if _KEY in columns:
             raise SchemaError(f"'{_KEY}' is reserved for the payload of '{table}'; rename the column")
         if len(set(columns)) < len(columns):
-            raise SchemaError(f"the payload of '{table}' names a column twice: {', '.join(columns)}")
+            raise SchemaError(f"the payload of '{table}' names a column twice: {', '.join(columns)}; remove one")
         return split
 
     def place(self, table: str, column: str) -> tuple[str, str]:

@@ -84,9 +84,9 @@ class Extraction:
             shape = "columns must map names to paths, such as {'per': 'ratio/per float'}"
             raise SchemaError(f"'{self.table}': {shape}, got {columns!r}")
         if isinstance(self.required, str):
-            raise SchemaError(f"required must be a list of columns, got {self.required!r}")
+            raise SchemaError(f"required must be a list of columns, such as ['per'], got {self.required!r}")
         if not self.columns:
-            raise SchemaError(f"'{self.table}' must have at least one column")
+            raise SchemaError(f"'{self.table}' has no columns; give at least one, such as {{'per': 'ratio/per float'}}")
         for column, text in self.columns.items():
             _, _, kind = text.strip().partition(" ")
             try:
@@ -182,7 +182,9 @@ class Extractor:
             except ValueError as error:
                 raise DocumentError(f"column '{column}': {error}") from None
             if values[column] is None and column in self.extraction.required:
-                raise DocumentError(f"column '{column}' is required but has no value")
+                raise DocumentError(
+                    f"column '{column}' is required but has no value; add the value, or omit the column from `required`"
+                )
         return values
 
     def _follow(self) -> None:
@@ -300,7 +302,11 @@ def fits(steps: Sequence[Step], labels: Sequence[str], *, deep: bool = False) ->
 
 def _change(text: str | None) -> str:
     if text is None or text.strip() not in CHANGES:
-        raise DocumentError(f"the change of a row must be {' or '.join(map(repr, CHANGES))}, got {text!r:.60}")
+        found = "no value" if text is None else repr(text)[:60]
+        raise DocumentError(
+            f"the path in `change` must lead to {' or '.join(map(repr, CHANGES))} for each row, got {found}; correct "
+            "the document or the path"
+        )
     return text.strip()
 
 
@@ -333,7 +339,7 @@ def _read_path(text: str, what: str, *, relative: bool = False) -> ColumnPath:
         else:
             raise SchemaError(f"{what}: unsupported path '{text}'; supported: {_SUPPORTED}")
     if not text:
-        raise SchemaError(f"{what}: the path is empty")
+        raise SchemaError(f"{what}: the path is empty; give a path of element names, such as 'prices/stock'")
     return ColumnPath(up, tuple(steps), leaf, deep)
 
 

@@ -123,8 +123,9 @@ class QueryDraft:
         tables = {equation.one[0], equation.other[0]}
         known = [str(edge) for edge in self.schema.edges if set(edge.tables) == tables]
         (t, a), (u, b) = equation.one, equation.other
-        reason = f"the schema declares no join {t}.{a} = {u}.{b}"
-        return self.refuse(reason, equation.at, equation.words, "; ".join(known) or "joins that the schema declares")
+        reason = f"the schema declares no join {t}.{a} = {u}.{b}; use a declared join, or add this one to the schema"
+        others = "; ".join(map(str, self.schema.edges)) or "no joins, because the schema declares none"
+        return self.refuse(reason, equation.at, equation.words, "; ".join(known) or others)
 
     def _connect(self, edges: Sequence[Edge]) -> None:
         reached = {self.tables[0]}
@@ -134,10 +135,11 @@ class QueryDraft:
         if apart:
             at = self.text.lower().find(apart[0].lower())
             raise self.refuse(
-                f"no join connects '{apart[0]}' with '{self.tables[0]}'",
+                f"no join connects '{apart[0]}' with '{self.tables[0]}'; add a join condition or remove a table",
                 at if at >= 0 else None,
                 apart[0],
-                "; ".join(str(edge) for edge in self.schema.edges_of(apart[0])) or "joins that the schema declares",
+                "; ".join(str(edge) for edge in self.schema.edges_of(apart[0]))
+                or f"no joins of '{apart[0]}', because the schema declares none",
             )
 
     def _ranges(self, classes: Classes) -> dict[str, dict[str, Interval]]:
@@ -198,7 +200,8 @@ class Selection:
             found = [edge for edge in schema.edges if {frozenset(pair) for pair in edge.pairs()} == wanted]
             if not found:
                 raise draft.refuse(
-                    f"the schema declares no join {join}", supported="; ".join(map(str, schema.edges)) or "no joins"
+                    f"the schema declares no join {join}; use a declared join, or add this one to the schema",
+                    supported="; ".join(map(str, schema.edges)) or "no joins, because the schema declares none",
                 )
             edges += found
         return edges
@@ -215,7 +218,7 @@ def select(*tables: str, where: Mapping[str, Any] | None = None, on: Iterable[st
     end), an `Interval`, or a single value. on: declared joins to use; None for all joins between the tables.
     """
     if not tables or not all(isinstance(table, str) for table in tables):
-        raise QueryError(f"select needs the name of at least one table, got {tables!r}")
+        raise QueryError(f"select needs the name of at least one table, such as select('Stocks'), got {tables!r}")
     ranges: object = {} if where is None else where
     if not isinstance(ranges, Mapping) or not all(isinstance(name, str) for name in ranges):
         raise QueryError(f"where must map columns to ranges, such as {{'per': (45, 70)}}, got {where!r}")
@@ -228,7 +231,8 @@ def _column(draft: QueryDraft, name: str) -> Column:
     table, _, column = name.rpartition(".")
     found = [(t, column) for t in draft.tables if column in draft.schema.columns[t] and table in {"", t}]
     if not found:
-        raise draft.refuse(f"no table of the query has a column '{name}'")
+        columns = ", ".join(f"{t}.{c}" for t in draft.tables for c in draft.schema.columns[t])
+        raise draft.refuse(f"no table of the query has a column '{name}'", supported=f"columns {columns}")
     classes = Classes((one.one, one.other) for one in draft.equations)
     if not all(classes.same(found[0], other) for other in found):
         raise draft.refuse(f"'{name}' is ambiguous: write {' or '.join(f'{t}.{c}' for t, c in found)}")

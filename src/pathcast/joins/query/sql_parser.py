@@ -51,7 +51,9 @@ def read_sql(text: str, schema: Schema) -> tuple[Query, Draft]:
     try:
         return reading.query()
     except RecursionError:
-        raise reading.draft.refuse("parentheses are nested too deeply", supported=SUPPORTED) from None
+        raise reading.draft.refuse(
+            "parentheses are nested too deeply; remove unnecessary ones", supported=SUPPORTED
+        ) from None
 
 
 class _Reading:
@@ -136,7 +138,7 @@ class _Reading:
 
     def _table(self, node: exp.Expr) -> str:
         if not isinstance(node, exp.Table) or node.args.get("db") or node.args.get("joins"):
-            raise self._refuse_node("expected the name of a table", node)
+            raise self._refuse_node(f"expected the name of a table, got '{node.sql()}'", node)
         table = _find(node.name, self.schema.columns)
         if table is None:
             raise self._refuse_node(
@@ -144,9 +146,11 @@ class _Reading:
             )
         alias = node.alias_or_name.lower()
         if table in self.draft.tables:
-            raise self._refuse_node(f"'{table}' is joined with itself", node, "each table once")
+            raise self._refuse_node(f"'{table}' is joined with itself, which is not supported", node, "each table once")
         if alias in self.aliases:
-            raise self._refuse_node(f"two tables are named '{alias}'", node, "a different name for each table")
+            raise self._refuse_node(
+                f"two tables are named '{alias}'; give one another alias", node, "a different name for each table"
+            )
         self.aliases[alias] = table
         self.draft.tables += (table,)
         return table
@@ -161,16 +165,21 @@ class _Reading:
         if natural:
             merged = [name for name in self.schema.columns[table] if name.lower() in self.visible]
             if not merged:
-                raise self._refuse_node(f"'{table}' shares no column with the tables before it", join.this)
+                raise self._refuse_node(
+                    f"'{table}' shares no column with the tables before it; use join … on", join.this
+                )
         for name in join.args.get("using") or ():
             found = _find(name.name, self.schema.columns[table])
             if found is None or found.lower() not in self.visible:
-                raise self._refuse_node(f"'{name.name}' is not a column on both sides of the join", name)
+                raise self._refuse_node(f"'{name.name}' is not a column on both sides of the join; use join … on", name)
             merged.append(found)
         for name in merged:
             known = self.visible[name.lower()]
             if len(known) > 1:
-                raise self._refuse_node(f"'{name}' is ambiguous on the left of the join", join.this)
+                names = " or ".join(f"{t}.{c}" for t, c in known)
+                raise self._refuse_node(
+                    f"'{name}' is ambiguous on the left of the join: {names}; use join … on", join.this
+                )
             place = self._place(join.this)
             self.draft.equations.append(Equation(known[0], (table, name), place[1], place[0]))
         self._show(table, merged)
@@ -197,15 +206,15 @@ class _Reading:
         left, right = node.this, node.expression
         if isinstance(left, exp.Column) and isinstance(right, exp.Column):
             if operator != "=":
-                raise self._refuse_node("columns can only be compared by '='", node)
+                raise self._refuse_node(f"columns can only be compared by '=', got '{operator}'", node)
             one, other = self._column(left), self._column(right)
             if one == other:
-                raise self._refuse_node(f"'{node.sql()}' compares a column with itself", node)
+                raise self._refuse_node(f"'{node.sql()}' compares a column with itself; remove the condition", node)
             start, words = self._place(node)
             self.draft.equations.append(Equation(one, other, words, start))
             return
         if not isinstance(left, exp.Column) and not isinstance(right, exp.Column):
-            raise self._refuse_node(f"'{node.sql()}' does not compare a column", node)
+            raise self._refuse_node(f"'{node.sql()}' does not compare a column; write a column alone on one side", node)
         if not isinstance(left, exp.Column):
             left, right, operator = right, left, _TURNED[operator]
         column = self._column(left)
@@ -223,11 +232,12 @@ class _Reading:
 
     def _column(self, node: exp.Expr) -> Column:
         if not isinstance(node, exp.Column) or not isinstance(node.this, exp.Identifier):
-            raise self._refuse_node(f"'{node.sql()}' is not a column", node)
+            raise self._refuse_node(f"'{node.sql()}' is not a column; compare a column with constants", node)
         if not node.table:
             known = self.visible.get(node.name.lower())
             if known is None:
-                raise self._refuse_node(f"no table of the query has a column '{node.name}'", node)
+                columns = ", ".join(f"{t}.{c}" for t, c in self.output)
+                raise self._refuse_node(f"no table of the query has a column '{node.name}'", node, f"columns {columns}")
             if len(known) > 1:
                 names = " or ".join(f"{t}.{c}" for t, c in known)
                 raise self._refuse_node(f"'{node.name}' is ambiguous", node, names)
@@ -324,8 +334,10 @@ def _literal(node: exp.Expr) -> Constant:
         try:
             return date.fromisoformat(text) if node.to.is_type("date") else _timestamp(node, text)
         except ValueError:
-            raise ValueError(f"'{node.sql()}' is not a date or timestamp") from None
-    raise ValueError(f"'{node.sql()}' is not a constant")
+            raise ValueError(
+                f"'{node.sql()}' is not a date or timestamp; write date '2026-01-31' or timestamp '2026-01-31 12:30:00'"
+            ) from None
+    raise ValueError(f"'{node.sql()}' is not a constant; give a number, a string, a date or a timestamp")
 
 
 def _number(text: str) -> int | float | Decimal:

@@ -68,7 +68,9 @@ def _utf8(text: str) -> bytes:
     try:
         return text.encode()
     except UnicodeEncodeError as error:
-        raise QueryError(f"cannot encode {text!r:.60} as UTF-8: {error.reason}") from None
+        raise QueryError(
+            f"cannot encode {text!r:.60} as UTF-8: {error.reason}; remove the invalid characters"
+        ) from None
 
 
 def _query(query: Query) -> tuple[int, bytes]:
@@ -100,7 +102,9 @@ class StoredAsked(Sequence[SingleSubscription]):
         ids: Numbers = arrays["ids"]
         count = len(ids)
         if count and (ids[0] < 1 or ids[-1] >= next_id or bool((ids[1:] <= ids[:-1]).any())):
-            raise SnapshotError("the subscription ids do not ascend between 1 and the next id")
+            raise SnapshotError(
+                f"the snapshot is damaged: its subscription ids do not ascend from 1 to below {next_id}"
+            )
         self._ids = ids
         self._subscribers = self._pieces(arrays, "subscribers", NUMBER)
         self._queries = self._pieces(arrays, "queries", SELECTION)
@@ -108,7 +112,9 @@ class StoredAsked(Sequence[SingleSubscription]):
     def _pieces(self, arrays: Mapping[str, Any], name: str, most: int) -> tuple[Bytes, Bytes, Numbers]:
         kinds, data, offsets = arrays[f"{name}_kinds"], arrays[name], arrays[f"{name}_offsets"]
         if len(kinds) != len(self) or (len(kinds) and kinds.max() > most):
-            raise SnapshotError(f"unknown kind among the {name} in the snapshot")
+            raise SnapshotError(
+                f"the snapshot is damaged: its {name} have an unknown kind, or are not as many as its subscriptions"
+            )
         check_pieces(data, offsets, len(self), f"the {name}")
         return kinds, data, offsets
 
@@ -153,19 +159,19 @@ def _read_query(kind: int, data: bytes) -> Query:
     said = decode(data)
     where = said.get("where")
     if not isinstance(where, bytes):
-        raise MessageError("the selection has no ranges")
+        raise MessageError("the stored query lacks its ranges")
     ranges: dict[str, Interval] = {}
     for term in decode_filter(where).terms:
         if not isinstance(term, In):
-            raise MessageError("the selection has a condition that is not a range")
+            raise MessageError(f"the stored query has a condition that is not a range: {term!r:.60}")
         ranges[term.attribute] = term.interval
     return Selection(_read_names(said.get("tables")), ranges, None if "on" not in said else _read_names(said.get("on")))
 
 
 def _read_names(given: Any) -> tuple[str, ...]:
     if not isinstance(given, Points) or given.axes != ("name",) or given.pairs:
-        raise MessageError("the selection lacks a list of names")
+        raise MessageError("the stored query lacks its list of tables or joins")
     names = tuple(row[0] for row in given.rows)
     if not all(isinstance(name, str) for name in names):
-        raise MessageError("a name is not a string")
+        raise MessageError("a table or join of the stored query is not a string")
     return names  # type: ignore[return-value]

@@ -135,8 +135,9 @@ class Schema:
         edge = Edge(
             len(self.edges), (one, other), (tuple(pair[1] for pair in turned), tuple(pair[3] for pair in turned))
         )
-        if any(set(edge.pairs()) <= {*known.pairs(), *(p[::-1] for p in known.pairs())} for known in self.edges):
-            raise SchemaError(f"the join '{join}' is declared twice")
+        for known in self.edges:
+            if set(edge.pairs()) <= {*known.pairs(), *(pair[::-1] for pair in known.pairs())}:
+                raise SchemaError(f"the join '{join}' is already declared, by '{known}'; remove one of the two")
         self.edges += (edge,)
         for table in edge.tables:
             self._joined[table] = self._joined.get(table, frozenset()).union(edge.columns_of(table))
@@ -148,7 +149,9 @@ class Schema:
             kinds = [kind for kind in (draft.kind(*one), draft.kind(*other)) if kind is not None]
             if len({kind.family for kind in kinds}) > 1:
                 names = [f"{t}.{c} ({k.name})" for (t, c), k in zip((one, other), kinds, strict=True)]
-                raise SchemaError(f"{names[0]} and {names[1]} cannot be joined: their kinds differ")
+                raise SchemaError(
+                    f"{names[0]} and {names[1]} cannot be joined: their kinds differ; declare the same kind for both"
+                )
             for kind in kinds:
                 if not kind.ordered:
                     raise SchemaError(
@@ -216,14 +219,18 @@ class Draft:
         if not kind.ordered:
             return f"{table}.{column} holds bytes, which cannot be compared; remove the condition"
         if kind.family != kind_of(value).family:
-            return f"{table}.{column} is of kind {kind.name} and cannot be compared with a {kind_of(value).family}"
+            other = kind_of(value).family
+            return f"{table}.{column} is of kind {kind.name} and cannot be compared with a {other}; give {kind.noun}"
         return None
 
     def unbounded(self, table: str, column: str) -> str | None:
         """Why a column cannot have a range without ends, which contains all values but NULL; None when it can."""
         kind = self.kind(table, column)
         if kind is None:
-            return f"{table}.{column} has no kind, and a range without ends does not imply one; declare its kind"
+            return (
+                f"{table}.{column} has no kind, and a range without ends does not imply one; declare its kind in the "
+                f"schema, such as '{column} float'"
+            )
         return None if kind.ordered else f"{table}.{column} holds bytes, which cannot be compared; remove the condition"
 
     def row(self, table: str, given: Mapping[str, Any]) -> Row:
@@ -236,13 +243,13 @@ class Draft:
             raise ChangeError(f"table '{table}' has no column '{unknown[0]}'; it has {', '.join(columns)}")
         missing = [name for name in columns if name not in given]
         if missing:
-            raise ChangeError(f"the row for '{table}' lacks '{missing[0]}'; write NULL explicitly (None, in JSON null)")
+            raise ChangeError(f"the row for '{table}' lacks '{missing[0]}'; give a value, or NULL (None, in JSON null)")
         joined = self.schema.join_columns(table)
         for column in columns:
             value = given[column]
             if value is None:
                 if column in joined:
-                    raise ChangeError(f"{table}.{column} is a join column and must not be NULL")
+                    raise ChangeError(f"{table}.{column} is a join column and must not be NULL; give a value")
                 continue
             self._check(table, column, value)
         return tuple(given[column] for column in columns)

@@ -107,7 +107,7 @@ def _wrong_rows(schema: Schema, said: SchemaPart) -> Iterator[tuple[str, str]]:
         columns = schema.columns[table]
         for column in columns:
             if column not in rows.columns:
-                yield f"rows.{table}.columns", f"the column '{column}' of {table} is missing"
+                yield f"rows.{table}.columns", f"the column '{column}' of {table} is missing; add {column} = \"path\""
         for column in rows.columns:
             if column not in columns:
                 known = ", ".join(columns)

@@ -199,7 +199,8 @@ class MessageWriter:
                 gone = table.bag.give(event.old)
                 if gone is None:
                     if event.home:
-                        errors.append((event, ChangeError(f"table '{event.table}' has no row {event.old!r:.200}")))
+                        reason = f"table '{event.table}' has no row {event.old!r:.200}; give all its current values"
+                        errors.append((event, ChangeError(reason)))
                     continue
                 del present[at][gone]
                 if gone in known[at]:

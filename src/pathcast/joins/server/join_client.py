@@ -136,7 +136,9 @@ class Client:
     def _check_list(self, name: str, listed: Value) -> None:
         mark, table = name[:1], name[1:]
         if mark not in {COME, CHANGE, GO} or table not in self._tables or not isinstance(listed, Points):
-            raise MessageError(f"the message lists rows under '{name}', which is not a table of the query")
+            raise MessageError(
+                f"the message is damaged: '{name}' is not a list of rows for a table of the query; request it again"
+            )
         columns = self._schema.columns[table]
         fits = {
             COME: listed.axes == (ROW, *columns),
@@ -144,7 +146,10 @@ class Client:
             GO: listed.axes == (ROW,),
         }
         if listed.pairs or not fits[mark]:
-            raise MessageError(f"the message lists rows under '{name}' with unexpected columns")
+            raise MessageError(
+                f"the message is damaged: the rows under '{name}' have unexpected columns: {', '.join(listed.axes)}; "
+                "request it again"
+            )
         for row in listed.rows:
             _number(row[0])
 
@@ -222,10 +227,15 @@ class _Results:
     def check_list(self, name: str, listed: Value) -> None:
         known = name == RESULTS or name.removeprefix(GO) in self._tables
         if not known or not isinstance(listed, Points) or listed.pairs:
-            raise MessageError(f"the message lists rows under '{name}', which is not a table of the query")
+            raise MessageError(
+                f"the message is damaged: '{name}' is not a list of rows for a table of the query; request it again"
+            )
         wanted = {*self._numbers, *self._output} if name == RESULTS else {ROW}
         if not wanted <= set(listed.axes) or len(set(listed.axes)) < len(listed.axes):
-            raise MessageError(f"the message lists rows under '{name}' with unexpected columns")
+            raise MessageError(
+                f"the message is damaged: the rows under '{name}' have unexpected columns: {', '.join(listed.axes)}; "
+                "request it again"
+            )
         places = [listed.axes.index(one) for one in (self._numbers if name == RESULTS else [ROW])]
         for row in listed.rows:
             for place in places:
@@ -249,17 +259,19 @@ class _Results:
 
 def _number(value: Value) -> int:
     if type(value) is not int:
-        raise MessageError(f"the number of a row or form in the message must be an int, got {value!r:.60}")
+        raise MessageError(
+            f"the message is damaged: a row or semijoin number must be an int, got {value!r:.60}; request it again"
+        )
     return value
 
 
 def _scalar(value: Value) -> Scalar:
     if isinstance(value, Points):
-        raise MessageError("the message has a list where a column value is expected")
+        raise MessageError("the message is damaged: it has a list instead of a column value; request it again")
     return value
 
 
 def _found(values: Mapping[str, _V], name: str) -> _V:
     if name not in values:
-        raise MessageError(f"the message lacks '{name}'")
+        raise MessageError(f"the message is damaged: it lacks '{name}'; request it again")
     return values[name]

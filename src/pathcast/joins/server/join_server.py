@@ -134,7 +134,7 @@ class JoinServer:
             raise QueryError(f"subscription id must be an int of at least 1, got {wanted!r}")
         taken = next((id for id in range(wanted, wanted + count) if id in self.subscriptions), None)
         if taken is not None:
-            raise QueryError(f"subscription id {taken} is already in use")
+            raise QueryError(f"subscription id {taken} is already in use; choose another, or omit the id")
         return wanted
 
     def _registered(self, id: int, subscriber: Any, query: Query) -> Subscription:
@@ -195,7 +195,7 @@ class JoinServer:
         id = subscription.id if isinstance(subscription, Subscription) else subscription
         known = self.subscriptions.get(id)
         if known is None:
-            raise QueryError(f"unknown subscription id {id}")
+            raise QueryError(f"unknown subscription id {id}; it was never added, or already removed")
         self.subscriptions.remove(id)
         if known.query.empty:
             return
@@ -261,7 +261,7 @@ class JoinServer:
         """A step whose old row exists, given how often the steps before it inserted and deleted rows."""
         if step.old is not None:
             if self._count(step.table, step.old) + extra[step.table, step.old] < 1:
-                raise ChangeError(f"table '{step.table}' has no row {step.old!r:.200}")
+                raise ChangeError(f"table '{step.table}' has no row {step.old!r:.200}; give all its current values")
             extra[step.table, step.old] -= 1
         if step.new is not None:
             extra[step.table, step.new] += 1
@@ -381,7 +381,9 @@ class JoinServer:
 
 def _check_estimate(by: str) -> None:
     if by not in ESTIMATES:
-        raise QueryError(f"the cost estimate must be {' or '.join(map(repr, ESTIMATES))}, got {by!r}")
+        raise QueryError(
+            f"the cost estimate (regroup_by, or by) must be {' or '.join(map(repr, ESTIMATES))}, got {by!r}"
+        )
 
 
 def _step(draft: Draft, change: Any) -> Step:
@@ -391,7 +393,7 @@ def _step(draft: Draft, change: Any) -> Step:
     if not isinstance(table, str):
         raise ChangeError(f"the table of a change must be a string, got {table!r:.80}")
     if not isinstance(row, Mapping) or not all(isinstance(one, Mapping) for one in more):
-        raise ChangeError(f"a row must be a mapping of columns to values, got {change[2:]!r:.80}")
+        raise ChangeError(f"a row must map columns to values, such as {{'per': 46.5}}, got {change[2:]!r:.80}")
     if verb == "insert" and not more:
         return Step(table, None, draft.row(table, row))
     if verb == "delete" and not more:
@@ -410,4 +412,7 @@ def wrong_change(verb: object) -> ChangeError:
         "update": "an update without new values",
     }
     wrong = known.get(verb) if isinstance(verb, str) else None
-    return ChangeError(f"expected an insert, a delete or an update with new values, got {wrong or repr(verb)}")
+    return ChangeError(
+        "a change must be an insert or a delete without new values, or an update with new values, "
+        f"got {wrong or repr(verb)}"
+    )

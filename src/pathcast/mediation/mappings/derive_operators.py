@@ -125,7 +125,7 @@ class _Deriving:
                 continue
             name = name_of(there)
             if owner is None or parent_of(there) != owner:
-                reason = f"no operator can move it to '{there}': {_counterpart(path, owner)}"
+                reason = f"no operator can move it to '{there}': {_counterpart(path, owner)}; it stays unchanged"
                 self.found.unexplained[f"{path}/@{attribute}"] = reason
             elif not is_attribute(there):
                 moved[attribute] = ToElement(path, attribute, None if name == attribute else name)
@@ -172,7 +172,9 @@ class _Deriving:
         if target and target == beside and above in parents:
             groups.setdefault((above, Upgrade.kind, ()), set()).add(name)
             return
-        self.found.unexplained[path] = f"no operator can move it to '{there}': {_counterpart(above, over)}"
+        self.found.unexplained[path] = (
+            f"no operator can move it to '{there}': {_counterpart(above, over)}; it stays unchanged"
+        )
 
     def _enter(self, groups: Mapping[tuple[str, str, tuple[str, ...] | str], set[str]]) -> None:
         for (above, kind, more), names in groups.items():

@@ -78,24 +78,32 @@ def unpack(data: bytes) -> Envelope:
     """The parts of a message; `MessageError` for other bytes."""
     reading = _Reading(data)
     if reading.take(len(_MAGIC)) != _MAGIC:
-        raise MessageError("not a document with a mapping: unknown first bytes")
+        raise MessageError(
+            "not a document with a mapping: unknown first bytes; give the bytes that Mediator.pack returned"
+        )
     if reading.take(_CHECKSUM) != _checksum(memoryview(data)[reading.at :]):
-        raise MessageError("checksum mismatch: the document with a mapping was changed or truncated")
+        raise MessageError("the document with a mapping is damaged: checksum mismatch; request it again")
     form, flags = reading.take(2)
     if form != _FORM or flags not in (0, _WITH_MAPPING):
         raise MessageError(
-            f"unsupported form {form} with flags {flags}; this Pathcast reads form {_FORM}; update Pathcast"
+            f"the document with a mapping has format {form} and flags {flags}; this Pathcast reads format {_FORM}; "
+            "update Pathcast"
         )
     try:
         name = reading.take(reading.number()).decode()
     except UnicodeDecodeError:
-        raise MessageError("the name of a mapping is not UTF-8") from None
+        raise MessageError(
+            "the document with a mapping is damaged: its schema name is not UTF-8; request it again"
+        ) from None
     version, fingerprint = reading.number(), reading.take(_FINGERPRINT)
     mapping = _mapping(reading.take(reading.number())) if flags else None
     if mapping is not None and (
         (mapping.name, mapping.version) != (name, version) or mapping.fingerprint != fingerprint
     ):
-        raise MessageError("the mapping in the message differs from the one that the message names")
+        raise MessageError(
+            f"the document with a mapping is damaged: it names schema '{name}', version {version}, but contains "
+            "another mapping; request it again"
+        )
     return Envelope(name, version, fingerprint, mapping, data[reading.at :])
 
 
@@ -108,12 +116,15 @@ def _mapping(packed: bytes) -> Mapping:
     try:
         text = unpacking.decompress(packed, LIMIT)
         if unpacking.unconsumed_tail:
-            raise MessageError(f"the mapping in the message has more than {LIMIT:,} bytes")
+            raise MessageError(
+                f"the mapping in the message has more than {LIMIT:,} bytes; register it at the routers, "
+                "and publish with with_mapping=False"
+            )
         if not unpacking.eof:
-            raise MessageError("the mapping in the message is truncated")
+            raise MessageError("the message is damaged: its mapping is truncated; request it again")
         found = Mapping.read(text.decode())
     except (zlib.error, UnicodeDecodeError, RecursionError) as error:
-        raise MessageError(f"cannot read the mapping in the message: {error}") from None
+        raise MessageError(f"the message is damaged: cannot read its mapping: {error}; request it again") from None
     except (MappingError, LimitError) as error:
         raise MessageError(f"cannot use the mapping in the message: {error.reason}") from None
     if len(text) <= _KEPT_LENGTH:
@@ -135,7 +146,7 @@ class _Reading:
 
     def take(self, length: int) -> bytes:
         if length > len(self.data) - self.at:
-            raise MessageError("the document with a mapping is truncated")
+            raise MessageError("the document with a mapping is truncated; request it again")
         self.at += length
         return self.data[self.at - length : self.at]
 
@@ -147,7 +158,7 @@ class _Reading:
             value |= (byte & 127) << shift
             if byte < 128:
                 return value
-        raise MessageError("a number in the message is too long")
+        raise MessageError("the document with a mapping is damaged: a number has more than 5 bytes; request it again")
 
 
 def _number(value: int) -> bytes:

@@ -109,7 +109,7 @@ def from_plain(plain: Mapping[str, Any]) -> Operator:
     """The operator of a table; `MappingError` names the wrong key, and the known ones."""
     kind = plain.get("operator")
     if not isinstance(kind, str) or kind not in KINDS:
-        raise MappingError(f"operator {kind!r}: must be one of {', '.join(KINDS)}")
+        raise MappingError(f"the key 'operator' must be one of {', '.join(KINDS)}, got {kind!r}")
     made = KINDS[kind]
     known = {each.name for each in fields(made)}
     if unknown := plain.keys() - known - {"operator"}:
@@ -120,17 +120,17 @@ def from_plain(plain: Mapping[str, Any]) -> Operator:
             continue
         if key == "children":
             if not isinstance(value, list) or not value or not all(isinstance(each, str) for each in value):
-                raise MappingError(f"{kind}: children must be a list of names, got {value!r}")
+                raise MappingError(f"{kind}: children must be a list of at least one name, got {value!r}")
             values[key] = frozenset(value)
             continue
         if not isinstance(value, str) or not value:
-            raise MappingError(f"{kind}: {key} must be a string, got {value!r}")
+            raise MappingError(f"{kind}: {key} must be a string that is not empty, got {value!r}")
         values[key] = steps_of(value) if key == "path" else value
     try:
         return made(**values)
     except TypeError:
         missing = [each.name for each in fields(made) if each.name not in values and each.name in _REQUIRED[kind]]
-        raise MappingError(f"{kind}: '{missing[0]}' is missing") from None
+        raise MappingError(f"{kind}: the key '{missing[0]}' is missing; add it") from None
 
 
 _REQUIRED: Mapping[str, Iterable[str]] = {

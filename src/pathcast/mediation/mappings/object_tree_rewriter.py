@@ -54,7 +54,8 @@ class _Rewriting:
         if len(roots) > 1:
             name = self.plan.nodes[self.plan.tree.root.name].exchange
             raise MappingError(
-                f"the root has {len(roots)} children '{name}', but the mapping needs one, which becomes the root"
+                f"the document's root has {len(roots)} children '{name}', but the mapping needs one, "
+                "which becomes the root; split the document"
             )
         return self._rewritten(roots[0], is_root=True)[0]
 
@@ -97,7 +98,9 @@ class _Rewriting:
     def _count(self, element: Placed) -> None:
         self.room -= element.item.size()
         if self.room < 0:
-            raise LimitError(f"the rewritten document has more than {self.limit:,} elements; raise limit=…")
+            raise LimitError(
+                f"the rewritten document has more than {self.limit:,} elements; split the document, or raise limit=…"
+            )
 
     # All other operators.
 

@@ -93,7 +93,7 @@ class Plan:
                 self._to_element(operator)
             case Insert(children=children):
                 if not operator.path:
-                    _refuse(operator, "the new path needs at least one name")
+                    _refuse(operator, "the new path is empty; give at least one element name")
                 self._put(operator, children, Into(operator.path))
             case Upgrade(children=children):
                 if operator.node == self.root:
@@ -101,7 +101,7 @@ class Plan:
                 self._put(operator, children, Up())
             case Downgrade(children=children, into=into):
                 if into in children:
-                    _refuse(operator, f"'{into}' cannot be moved into itself")
+                    _refuse(operator, f"'{into}' cannot be moved into itself; remove it from children")
                 self._child(operator, into)
                 self._put(operator, children, Down(into))
 
@@ -118,7 +118,7 @@ class Plan:
         if not is_attribute(path):
             plan = self._node(operator, path)
             if plan.name != self.tree[path].name:
-                _refuse(operator, f"'{path}' is already renamed to '{plan.name}'")
+                _refuse(operator, f"'{path}' is already renamed to '{plan.name}'; remove one of the operators")
             plan.name = operator.name
             return
         plan, attribute = self._node(operator, parent_of(path)), name_of(path)
@@ -135,21 +135,21 @@ class Plan:
         if attribute not in known:
             _refuse(operator, f"'{plan.path}' has no attribute '{attribute}'; it has {', '.join(known) or 'none'}")
         if attribute in plan.attributes or any(attribute == taken for taken, _ in plan.elements):
-            _refuse(operator, f"another operator already moves or renames '{plan.path}/@{attribute}'")
+            _refuse(operator, f"another operator already moves or renames '{plan.path}/@{attribute}'; remove one")
 
     def _put(self, operator: Insert | Upgrade | Downgrade, children: frozenset[str] | None, place: Place) -> None:
         plan = self._node(operator, operator.node)
         if children is None:
             if plan.elsewhere is not None:
-                _refuse(operator, "another operator already moves all children")
+                _refuse(operator, "another operator already moves all children; remove one of the two")
             plan.elsewhere = place
             return
         if not children:
-            _refuse(operator, "the list of children is empty")
+            _refuse(operator, "the list of children is empty; name at least one, or omit children for all")
         for child in sorted(children):
             self._child(operator, child)
             if child in plan.places:
-                _refuse(operator, f"another operator already moves the child '{child}'")
+                _refuse(operator, f"another operator already moves the child '{child}'; remove one of the two")
             plan.places[child] = place
 
     def _child(self, operator: Insert | Upgrade | Downgrade, child: str) -> None:
@@ -165,7 +165,8 @@ class Plan:
             if attribute not in gone and (other := taken.setdefault(name, attribute)) != attribute:
                 renamed = attribute if attribute in plan.attributes else other
                 raise MappingError(
-                    f"rename at '{plan.path}/@{renamed}': '{plan.path}' would have two attributes '{name}'"
+                    f"rename at '{plan.path}/@{renamed}': '{plan.path}' would have two attributes '{name}'; "
+                    "choose another name"
                 )
 
     def _check_circles(self, plan: NodePlan) -> None:
@@ -173,7 +174,10 @@ class Plan:
             passed = [child]
             while isinstance(place := plan.place(passed[-1]), Down):
                 if place.into in passed:
-                    raise MappingError(f"downgrade at '{plan.path}': '{place.into}' would end up inside itself")
+                    raise MappingError(
+                        f"downgrade at '{plan.path}': '{place.into}' would end up inside itself; "
+                        "remove one of the downgrades"
+                    )
                 passed.append(place.into)
 
     # Exchanging.
@@ -185,9 +189,11 @@ class Plan:
             names = ", ".join(each.name for each in node.children) if node is not None else ""
             _refuse(operator, f"'{operator.node}' has no child '{operator.child}'; it has {names or 'none'}")
         if plan.exchange is not None:
-            _refuse(operator, f"'{operator.node}' is already exchanged with '{plan.exchange}'")
+            _refuse(
+                operator, f"'{operator.node}' is already exchanged with '{plan.exchange}'; remove one of the exchanges"
+            )
         if operator.node == self._root() and child.repeats:
-            _refuse(operator, f"'{operator.child}' may repeat, but a document has one root")
+            _refuse(operator, f"'{operator.child}' may repeat, but a document has one root; choose another child")
         plan.exchange = operator.child
 
     def _exchanged_children(self) -> dict[str, dict[str, str]]:
@@ -202,7 +208,10 @@ class Plan:
                 continue
             taker, above = f"{path}/{plan.exchange}", parents[path]
             if parents[taker] != path:
-                raise MappingError(f"exchange at '{path}': another exchange already moved its child '{plan.exchange}'")
+                raise MappingError(
+                    f"exchange at '{path}': another exchange already moved its child '{plan.exchange}'; "
+                    "remove one of the two"
+                )
             del children[path][name_of(taker)]
             self._adopt(children, taker, path)
             if above:

@@ -132,16 +132,18 @@ class Mapping:
         try:
             table = tomllib.loads(text)
         except RecursionError:
-            raise MappingError("not TOML: values are nested too deeply") from None
+            raise MappingError("the mapping is not TOML: values are nested too deeply; remove levels") from None
         except ValueError as error:  # of TOML, or of a number of thousands of digits
-            raise MappingError(f"not TOML: {error}") from None
+            raise MappingError(f"the mapping is not TOML: {error}") from None
         if unknown := table.keys() - set(_KEYS):
             raise MappingError(f"unknown key '{min(unknown)}'; the keys are {', '.join(_KEYS)}")
         operators = _typed(table, "operators", list, [])
         made = []
         for number, plain in enumerate(operators, 1):
             if not isinstance(plain, dict):
-                raise MappingError(f"operator {number}: must be a table, got {plain!r:.60}")
+                raise MappingError(
+                    f"operator {number}: must be a table, such as [[operators]] in TOML, got {plain!r:.60}"
+                )
             try:
                 made.append(from_plain(plain))
             except MappingError as error:
@@ -161,11 +163,13 @@ class Mapping:
         try:
             return cls.read(Path(path).read_text(encoding="utf-8-sig"))
         except UnicodeDecodeError:
-            raise MappingError(f"{os.fspath(path)}: the file is not UTF-8") from None
+            raise MappingError(f"{os.fspath(path)}: the file is not UTF-8; save it as UTF-8") from None
         except OSError as error:
             raise MappingError(f"cannot read {os.fspath(path)}: {error.strerror}") from None
         except ValueError:  # a NUL character, or a character that the file system's encoding lacks
-            raise MappingError(f"cannot read {os.fspath(path)!r}: no file can have this name") from None
+            raise MappingError(
+                f"cannot read {os.fspath(path)!r}: no file can have this name; give another path"
+            ) from None
         except MappingError as error:
             raise MappingError(f"{os.fspath(path)}: {error.reason}") from None
 
@@ -174,7 +178,7 @@ def read_tree(text: str) -> SchemaTree:
     """The schema tree of an indented text, in the format of `str(tree)`."""
     lines = [(number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
     if not lines:
-        raise MappingError("schema: expected at least one element")
+        raise MappingError("schema: the text is empty; give at least the root element")
     nodes: list[tuple[SchemaNode, list[SchemaNode]]] = []  # the open nodes, with their children so far
     for number, line in lines:
         depth = (len(line) - len(line.lstrip(" "))) // 2
@@ -212,9 +216,11 @@ def _read_node(text: str, number: int) -> SchemaNode:
         elif word.startswith("@") and len(word) > 1:
             attributes.append(word[1:])
         else:
-            raise MappingError(f"schema, line {number}: '{word}' is neither @attribute nor #text")
+            raise MappingError(
+                f"schema, line {number}: '{word}' is neither @attribute nor #text; put each element on its own line"
+            )
     if not name:
-        raise MappingError(f"schema, line {number}: an element needs a name")
+        raise MappingError(f"schema, line {number}: the element has no name; write the name before '?', '*' or '+'")
     return SchemaNode(name, cardinality, has_text, tuple(attributes))
 
 
@@ -224,7 +230,7 @@ _MISSING: Any = object()
 def _typed(table: Table[str, Any], key: str, kind: type, default: Any = _MISSING) -> Any:
     value = table.get(key, default)
     if value is _MISSING:
-        raise MappingError(f"'{key}' is missing")
+        raise MappingError(f"the key '{key}' is missing; add it, as {_KINDS[kind]}")
     if not isinstance(value, kind) or isinstance(value, bool):
         raise MappingError(f"{key}: must be {_KINDS[kind]}, got {value!r}")
     return value

@@ -201,12 +201,15 @@ class EventRewriter:
     def refusal(self, batch: DocumentBatch, index: int, why: int) -> PathcastError:
         """Why a document cannot be rewritten, for an error message."""
         if why == TOO_LARGE:
-            return LimitError(f"the rewritten document has more than {self.limit:,} elements; raise limit=…")
+            return LimitError(
+                f"the rewritten document has more than {self.limit:,} elements; split the document, or raise limit=…"
+            )
         root = self.plan.tree.root.name
         if why == TOO_MANY_ROOTS:
             name = self.plan.nodes[root].exchange
             return MappingError(
-                f"the root has several children '{name}', but the mapping needs one, which becomes the root"
+                f"the document's root has several children '{name}', but the mapping needs one, "
+                "which becomes the root; split the document"
             )
         found = batch.name_of(int(batch.name[batch.offsets[index]]))
         return MappingError(

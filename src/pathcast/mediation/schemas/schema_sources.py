@@ -50,7 +50,7 @@ def infer_tree(documents: Iterable[Readable]) -> SchemaTree:
         raise error
     samples = [item_of(document) for document in batch]
     if not samples:
-        raise MappingError("cannot infer a schema: no documents given")
+        raise MappingError("cannot infer a schema: no documents given; give at least one sample")
     if len(roots := {sample.name for sample in samples}) > 1:
         raise MappingError(
             f"the documents have different roots: {', '.join(sorted(roots)[:5])}; infer a schema for each root"
@@ -113,6 +113,8 @@ def _root(schema: "XMLSchema", root: str | None) -> Any:
     }
     candidates = [element for element in elements.values() if element.name not in used]
     if len(candidates) != 1:
+        if not elements:
+            raise MappingError("the XML Schema declares no global element; declare the root element")
         names = ", ".join(element.local_name for element in candidates or elements.values())
         raise MappingError(f"the XML Schema has several possible roots, {names}; choose one with root=…")
     return candidates[0]
@@ -198,7 +200,7 @@ def open_schema(
             return infer_tree(samples)
         return _declared(file, root, recursion)
     except UnicodeDecodeError:
-        raise MappingError(f"{file}: the file is not UTF-8") from None
+        raise MappingError(f"{file}: the file is not UTF-8; save it as UTF-8") from None
     except OSError as error:
         raise MappingError(f"cannot read {file}: {error.strerror}") from None
     except PathcastError as error:
@@ -216,4 +218,6 @@ def _declared(file: Path, root: str | None, recursion: Recursion) -> SchemaTree:
             return tree_of_xsd(file, root=root, recursion=recursion)
         case ".tree":
             return read_tree(file.read_text(encoding="utf-8-sig"))
-    raise MappingError("a schema must be a .dtd, .xsd or .tree file, a sample .xml, or a folder of samples")
+    raise MappingError(
+        f"a schema must be a .dtd, .xsd or .tree file, a sample .xml, or a folder of samples, got '{file.name}'"
+    )

@@ -55,7 +55,7 @@ class SchemaTree:
         paths: dict[str, SchemaNode] = {}
         for path, node in _walk(self.root):
             if path in paths:
-                raise MappingError(f"the schema has two children '{path}'; siblings need different names")
+                raise MappingError(f"the schema has two children '{path}'; rename one of them")
             paths[path] = node
         object.__setattr__(self, "paths", paths)
 

@@ -117,7 +117,7 @@ class AddressSpace:
     def join(self, number: int, *, contact: int | None = None, point: tuple[int, ...] | None = None) -> None:
         """Let a node join: it gets half of the zone of the most loaded node near a point."""
         if number in self.members:
-            raise TopologyError(f"'{self.topology.nodes[number]}' is already a member of the network")
+            raise TopologyError(f"'{self.topology.nodes[number]}' is already a member of the network; call leave first")
         self.telling.tell()
         newcomer = self.nodes[number]
         newcomer.reset()

@@ -268,7 +268,7 @@ def _region(slot: Slot, message: Mapping[str, Value]) -> Region:
         case "some" | "no":
             found = _listed(slot, message.get(slot.names[0]))
             return found if slot.kind == "some" else _none_of(found)
-    raise AssertionError(slot.kind)
+    raise AssertionError(f"unhandled kind of slot: {slot.kind!r}")
 
 
 def _listed(slot: Slot, points: Value) -> Region:

@@ -65,7 +65,8 @@ def _readings(number: int, form: Form, table: str, column: str) -> list[Reading]
     if form.filtering == table and column in form.axes:
         if len(form.axes) > 1:
             raise MessageError(
-                f"a space supports one filtering column per semijoin, got {', '.join(form.axes)} in {form}"
+                f"a space supports one filtering column per semijoin, got {', '.join(form.axes)} in {form}; create the "
+                "join server with axes=1"
             )
         found += [Reading(SKYLINE, axis=column, given={FORM: number, KIND: kind}) for kind in _TUPLES]
         gap = (BELOW, ABOVE)

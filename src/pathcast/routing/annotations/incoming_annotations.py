@@ -101,18 +101,21 @@ def take(annotations: Annotations, made: Advertisement | None, view: View, *, tr
 def _refusal(annotations: Annotations, made: Advertisement | None) -> str | None:
     """The reason why annotations cannot belong to this advertisement; None if they can."""
     if made is None:
-        return "the message has annotations, but this router has sent no advertisement to the sender"
+        return "annotations ignored: this router has sent no advertisement to the sender"
     if annotations.version != made.version:
-        return f"annotations refer to version {annotations.version} of the advertisement, expected {made.version}"
+        return (
+            f"annotations ignored: they refer to version {annotations.version} of the advertisement, not {made.version}"
+        )
     aggregates, patterns = len(made.aggregates), len(made.data)
     for bits in (annotations.failed, annotations.holding):
         if bits is not None and len(bits) != aggregates:
-            return f"the annotations have {len(bits):,} bits for {aggregates:,} aggregates"
+            return f"annotations ignored: they have {len(bits):,} bits, but {aggregates:,} aggregates are advertised"
     if annotations.absent is not None and len(annotations.absent) != patterns:
-        return f"the annotations have {len(annotations.absent):,} bits for {patterns:,} data patterns"
+        count = len(annotations.absent)
+        return f"annotations ignored: they have {count:,} bits, but {patterns:,} data patterns are advertised"
     largest = max((bound.aggregate for bound in annotations.bindings), default=-1)
     if largest >= aggregates:
-        return f"the annotations bind aggregate {largest:,}, but the advertisement has only {aggregates:,}"
+        return f"annotations ignored: they bind aggregate {largest:,}, but only {aggregates:,} are advertised"
     if annotations.last_places is not None and (largest := int(annotations.last_places.patterns.max())) >= patterns:
-        return f"the annotations name data pattern {largest:,}, but the advertisement has only {patterns:,}"
+        return f"annotations ignored: they name data pattern {largest:,}, but only {patterns:,} are advertised"
     return None

@@ -194,7 +194,9 @@ class StoredOverlay:
         layout = facts["layout"]
         if layout != LAYOUT:
             advice = "update Pathcast" if layout > LAYOUT else "save the overlay again"
-            raise SnapshotError(f"{self._folder} has layout {layout!r}, this Pathcast reads {LAYOUT}; {advice}")
+            raise SnapshotError(
+                f"the snapshot {self._folder} has layout {layout!r}, this Pathcast reads {LAYOUT}; {advice}"
+            )
         self.routers: list[str] = facts["routers"]
         self.source: str = facts["source"]
         self.hops: int = facts["hops"]

@@ -38,7 +38,7 @@ from ..table.name_translation import Naming
 
 PATHS, NAMES = 1 << 15, 1 << 11
 _MASK = (1 << 64) - 1
-_OTHER_PATHS = "its label paths differ from those received before"
+_OTHER_PATHS = "its label paths differ from the label paths of earlier messages"
 _MIX_A, _MIX_B = 0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F
 
 
@@ -92,7 +92,7 @@ class Sent:
         path = self.labels.child(parent, name)
         self._define()
         if len(self._wire_of) > self._most_names:
-            raise LimitError(f"the dictionary of label paths is full: more than {self._most_names:,} names")
+            raise LimitError(f"the link's dictionary of label paths is full: it holds {self._most_names:,} names")
         return path
 
     def definitions(self, first: int) -> bytes:
@@ -173,7 +173,7 @@ class ReceivedPaths:
     ) -> tuple[list[tuple[int, int]], list[str]]:
         """Parents and names of the paths from `first` on, and the new names."""
         if PATH_BYTES * count > end - begin:
-            raise UndefinedError("it is truncated")
+            raise UndefinedError(f"it is truncated: {end - begin:,} bytes cannot define {count:,} label paths")
         before = self._names_at[first]
         parents, names = np.empty(count, np.int32), np.empty(count, np.int32)
         starts, lengths = np.empty(count, np.int64), np.empty(count, np.int64)
@@ -187,7 +187,7 @@ class ReceivedPaths:
         try:
             spelled = [data[starts[at] : starts[at] + lengths[at]].decode() for at in new]
         except UnicodeDecodeError as error:
-            raise UndefinedError("a name is not UTF-8") from error
+            raise UndefinedError("a name in its label paths is not UTF-8") from error
         return list(zip(parents.tolist(), names.tolist(), strict=True)), spelled
 
     def labels(self, path: int) -> tuple[str, ...]:

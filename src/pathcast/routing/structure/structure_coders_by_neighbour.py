@@ -94,7 +94,7 @@ class Structures:
         if self._within is not own or self._told is not needs:
             if (own | needs) != needs:
                 reason = "the structure annotation cannot be used: it lacks values that current subscriptions need"
-                return Refused(reason)
+                return Refused(f"{reason}; the document must be parsed")
             self._within, self._told = own, needs
         of_table, decoder = self._decoders.get(sender, (None, None))
         if decoder is None or of_table is not table or (decoder.needs is not needs and decoder.needs != needs):

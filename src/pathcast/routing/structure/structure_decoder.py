@@ -103,7 +103,9 @@ class StructureDecoder:
 
     def _refused(self, why: str, *, resend: bool = False) -> Refused:
         epoch, known = (0, 0) if self._learnt is None else (self._learnt.epoch, len(self._learnt))
-        return Refused(f"the structure annotation cannot be used: {why}", epoch, known, resend)
+        return Refused(
+            f"the structure annotation cannot be used: {why}; the document must be parsed", epoch, known, resend
+        )
 
     def taken_in(self, structure: bytes, document: bytes) -> Taken | Refused:
         """Check a message and store its definitions."""
@@ -133,7 +135,7 @@ class StructureDecoder:
             learnt = None
             if header.first:
                 reason = "the structure annotation cannot be used: this router has not received its label paths"
-                return Refused(reason, header.epoch, 0, resend=True)
+                return Refused(f"{reason}; the document must be parsed", header.epoch, 0, resend=True)
         elif header.first > len(learnt):
             return self._refused("an earlier message with label paths is missing", resend=True)
         # A message that defines from the first path on may begin a new dictionary, even with the epoch of an old one.
@@ -149,7 +151,9 @@ class StructureDecoder:
                 return each
         if learnt is not None:
             self._learnt = None
-        return Refused(f"the structure annotation cannot be used: {why}", header.epoch, 0, resend=True)
+        return Refused(
+            f"the structure annotation cannot be used: {why}; the document must be parsed", header.epoch, 0, resend=True
+        )
 
     # Batches.
 

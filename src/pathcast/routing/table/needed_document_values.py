@@ -68,7 +68,10 @@ class Needs:
         if self == other:
             return self
         if self.local != other.local:
-            raise ValueError("cannot combine value needs: one side has local names, the other full names")
+            raise ValueError(
+                "cannot combine needed values: one side has local names (namespaces='ignore'), the other full names; "
+                "use the same namespaces= for both"
+            )
         return Needs(
             self.attributes | other.attributes, self.texts | other.texts, self.values | other.values, self.local
         )
@@ -103,7 +106,9 @@ class Needs:
         try:
             first, *rows = data.decode().split("\n")
         except UnicodeDecodeError as error:
-            raise MessageError("the list of value needs is not UTF-8") from error
+            raise MessageError(
+                "the message is damaged: its list of needed values is not UTF-8; request it again"
+            ) from error
         attributes, texts, values = set(), set(), set()
         for row in rows:
             match row.split(" "):
@@ -114,9 +119,15 @@ class Needs:
                 case ["v", element] if element:
                     values.add(_read(element))
                 case _:
-                    raise MessageError(f"malformed row in the list of value needs: {row[:60]!r}")
+                    raise MessageError(
+                        f"the message is damaged: malformed row {row[:60]!r} in its list of needed values; "
+                        "request it again"
+                    )
         if first not in {"local", "full"}:
-            raise MessageError(f"a list of value needs must begin with 'local' or 'full', got {first[:60]!r}")
+            raise MessageError(
+                f"the message is damaged: its list of needed values must begin with 'local' or 'full', "
+                f"got {first[:60]!r}; request it again"
+            )
         return cls(frozenset(attributes), frozenset(texts), frozenset(values), first == "local")
 
 
@@ -128,7 +139,9 @@ def _written(name: str) -> str:
 def _read(written: str) -> str:
     """The name from the text that `_written` returned."""
     if not all(mark in _ESCAPED for mark in _ESCAPE.findall(written)):
-        raise MessageError(f"malformed name in the list of value needs: {written[:60]!r}")
+        raise MessageError(
+            f"the message is damaged: malformed name {written[:60]!r} in its list of needed values; request it again"
+        )
     return _ESCAPE.sub(lambda found: _ESCAPED[found[1]], written)
 
 

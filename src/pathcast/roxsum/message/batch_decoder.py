@@ -29,7 +29,7 @@ from ..tokenised_batch_contents_kernels import TokenRows
 from .batch_decoder_kernels import ReadValues, StoredColumns, deal_values, read_columns, read_tokens
 from .batch_encoder import WITH_VALUE, stream_widths
 from .batch_encoder_kernels import FIXED, NUMBERED
-from .message_format import Counts, TableReader, unpack
+from .message_format import Counts, TableReader, damaged, unpack
 from .message_limits import MessageLimits
 from .token_pair_value_numbering_kernels import MAX_DISTINCT
 
@@ -84,7 +84,7 @@ def _unpacked(data: memoryview, limits: MessageLimits) -> tuple[Counts, _Tables,
     tables = _read_tables(TableReader(memoryview(blocks)[: counts.tables]), counts)
     contents, tokens = _contents(counts, tables, blocks)
     if int(contents.sizes.sum()) != counts.size:
-        raise MessageError("the documents of the message do not have the length that its header states")
+        raise damaged("its documents do not have the length that its header states")
     return counts, tables, contents, tokens
 
 
@@ -94,7 +94,7 @@ def _refusing() -> Iterator[None]:
     try:
         yield
     except UnicodeDecodeError:
-        raise MessageError("a document of the message is not valid UTF-8") from None
+        raise damaged("a document is not valid UTF-8") from None
     except LimitError as error:
         raise MessageError(f"the message exceeds a limit: {error}") from None
 
@@ -103,16 +103,14 @@ def _read_tables(reader: TableReader, counts: Counts) -> _Tables:
     deltas = reader.numbers(counts.documents, counts.next_id)
     ids = np.cumsum(deltas)
     if np.any(deltas[1:] == 0) or (len(ids) and int(ids[-1]) >= counts.next_id):
-        raise MessageError(
-            "the document ids in the message are not in ascending order; it is damaged, request it again"
-        )
+        raise damaged("its document ids are not in ascending order")
     try:
         names = bytes(reader.texts(len(reader.data))).decode().split("\0")
     except UnicodeDecodeError:
-        raise MessageError("the names of the message are not UTF-8") from None
+        raise damaged("its element and attribute names are not UTF-8") from None
     names = names if counts.names else []
     if len(names) != counts.names or len(set(names)) != len(names) or "" in names:
-        raise MessageError(f"the names of the message must be {counts.names:,} distinct names, as its header states")
+        raise damaged(f"it must have {counts.names:,} distinct element and attribute names, as its header states")
     nodes, columns, tokens = counts.nodes, counts.columns, counts.tokens
     parents, node_names = np.arange(nodes) - reader.numbers(nodes, nodes), reader.numbers(nodes, counts.names - 1)
     column_node = reader.sums(columns, NONE, nodes - 1)
@@ -130,15 +128,15 @@ def _read_tables(reader: TableReader, counts: Counts) -> _Tables:
     follow = reader.numbers(tokens + 1, tokens + 1)
     sums = [(int(token_lengths.sum()), len(stored)), (int(follow.sum()), counts.pairs)]
     if any(found != wanted for found, wanted in sums) or not _has_raw(column_kind, meta, token_lengths):
-        raise MessageError("the tables of the message do not fit its header; it is damaged, request it again")
+        raise damaged("its tables do not fit its header")
     followers = reader.signed(counts.pairs, tokens) + np.repeat(np.arange(tokens + 1), follow)
     if counts.pairs and (int(followers.min()) < 0 or int(followers.max()) > tokens):
-        raise MessageError("a token of the message refers to an unknown next token")
+        raise damaged("a token refers to an unknown next token")
     occurrences = reader.numbers(int(np.count_nonzero(follow > 1)), counts.token_total + counts.documents)
     raw_lengths = reader.numbers(counts.raw, counts.size)
     reader.close()
     if int(raw_lengths.sum()) != counts.raw_bytes:
-        raise MessageError("the raw documents of the message do not have the length that its header states")
+        raise damaged("its raw documents do not have the length that its header states")
     begin = offsets_of(follow)
     return _Tables(
         ids,
@@ -181,7 +179,7 @@ def _contents(counts: Counts, tables: _Tables, blocks: bytes) -> tuple[Contents,
     token_column = np.ascontiguousarray(tables.token_meta[M_COLUMN])
     column_counts = np.bincount(token_column[tokens] + 1, minlength=counts.columns + 1)[1:]
     if int(column_counts.sum()) != counts.values or int(column_counts[: RAW_TEXT + 1].sum()) != counts.raw:
-        raise MessageError("the number of values in the message differs from its header")
+        raise damaged("its number of values differs from its header")
     starts, lengths, pool = _values(counts, tables, column_counts, texts, numbers, raw)
     stop = np.cumsum(column_counts)
     value_begin = np.zeros(counts.documents + 1, dtype=np.int64)
@@ -204,7 +202,7 @@ def _tokens(counts: Counts, tables: _Tables, streams: Bytes) -> tuple[Int64s, In
     sizes[follow > 1] = tables.occurrences * widths[follow > 1]
     stop = np.cumsum(sizes)
     if int(stop[-1]) != len(streams):
-        raise MessageError("the streams of the message do not have the length that its tables state")
+        raise damaged("its token streams do not have the length that its tables state")
     at = stop - sizes
     token_begin = np.zeros(counts.documents + 1, dtype=np.int64)
     tokens = np.empty(counts.token_total, dtype=np.int32)
@@ -213,7 +211,7 @@ def _tokens(counts: Counts, tables: _Tables, streams: Bytes) -> tuple[Int64s, In
         tables.follow_begin, tables.followers, widths, at, stop, streams, counts.tokens, token_begin, tokens
     )
     if read != counts.token_total or not np.array_equal(at, stop):
-        raise MessageError("the documents in the streams of the message do not fit its header")
+        raise damaged("the documents in its token streams do not fit its header")
     return token_begin, tokens
 
 
@@ -229,7 +227,7 @@ def _values(
     widths = np.where(tables.distinct > 1, np.where(tables.distinct <= 256, 1, 2), 0).astype(np.int32)
     number_sizes = widths * count
     if sum(number_sizes.tolist()) != len(numbers) or np.any((tables.codecs == NUMBERED) & (tables.distinct == 0)):
-        raise MessageError("the columns of the message do not have the length that its tables state")
+        raise damaged("its columns do not have the length that its tables state")
     pool = np.empty(len(texts) + len(raw), dtype=np.uint8)
     pool[len(texts) :] = raw
     entries = np.empty(2 * MAX_DISTINCT, dtype=np.int64)
@@ -237,7 +235,7 @@ def _values(
     stored = StoredColumns(begin, tables.codecs, tables.lengths, tables.distinct, widths, numbers_at)
     read = read_columns(stored, texts, numbers, pool, starts, lengths, entries)
     if read != len(texts):
-        raise MessageError("a column of the message lacks values that its documents need")
+        raise damaged("a column lacks values that its documents need")
     return starts, lengths, pool
 
 
@@ -247,14 +245,14 @@ def _trusted(empty: "RoXSum", tables: _Tables, contents: Contents, tokens: Token
         paths = LabelPaths.of(tables.names, tables.node_parent, tables.node_name)
         skeletons = Skeletons.of(paths, tables.column_node, tables.column_kind, tokens)
     except ValueError as error:
-        raise MessageError(f"the tables of the message are not a valid summary: {error}") from None
+        raise damaged(f"its tables are not a valid summary: {error}") from None
     leaf_begin = np.zeros(len(contents) + 1, dtype=np.int64)
     leaves = np.empty(len(contents.tokens), dtype=np.int32)
     stamps = np.zeros(len(paths), dtype=np.int64)
     tree = PathTree(paths.slots, paths.parents, paths.name_ids, skeletons.node_kinds())
     count = leaves_of_tokens(contents.token_rows, tokens.meta, tree, stamps, leaf_begin, leaves)
     if count < 0:
-        raise MessageError("a document of the message has unclosed elements")
+        raise damaged("a document has unclosed elements")
     leaves = leaves[:count].copy()
     raw = np.flatnonzero(contents.tokens[contents.token_begin[:-1]] <= RAW_TEXT)
     if len(raw):

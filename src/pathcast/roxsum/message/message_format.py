@@ -90,9 +90,7 @@ class Counts:
         }
         for name, most in bounds.items():
             if getattr(self, name) > most:
-                raise MessageError(
-                    f"the message states {getattr(self, name):,} for '{name}'; at most {most:,} is possible"
-                )
+                raise damaged(f"its header states {getattr(self, name):,} for '{name}'; at most {most:,} is possible")
 
     @property
     def block_bytes(self) -> int:
@@ -115,10 +113,14 @@ def pack(counts: Counts, frames: list[tuple[int, bytes]]) -> bytes:
 def unpack(data: memoryview, limits: MessageLimits) -> tuple[Counts, bytes]:
     """The counts and the joined blocks of a message; `MessageError` when it is invalid."""
     if len(data) < HEADER:
-        raise MessageError(f"the message is truncated: {len(data)} bytes, but the header alone has {HEADER}")
+        raise MessageError(
+            f"the message is truncated: it has {len(data)} bytes, but the header alone has {HEADER}; request it again"
+        )
     magic, version, flags = _PREFIX.unpack_from(data)
     if magic != MAGIC:
-        raise MessageError("not a RoXSum message: it does not begin with 'RoXS'")
+        raise MessageError(
+            "not a RoXSum message: it does not begin with 'RoXS'; give the bytes that RoXSum.encode returned"
+        )
     if version != VERSION or flags:
         raise MessageError(
             f"the message has version {version} and flags {flags}; this Pathcast reads version {VERSION} and flags 0; "
@@ -127,7 +129,7 @@ def unpack(data: memoryview, limits: MessageLimits) -> tuple[Counts, bytes]:
     counts = Counts(*_COUNTS.unpack_from(data, _PREFIX.size))
     head, body = data[: HEADER - CHECKSUM], data[HEADER:]
     if _checksum(head, body) != data[HEADER - CHECKSUM : HEADER]:
-        raise MessageError("the message is damaged: checksum mismatch; send it again")
+        raise damaged("checksum mismatch")
     counts.check(limits)
     return counts, _blocks(counts, body)
 
@@ -135,10 +137,10 @@ def unpack(data: memoryview, limits: MessageLimits) -> tuple[Counts, bytes]:
 def _blocks(counts: Counts, body: memoryview) -> bytes:
     at = counts.frames * _FRAME.size
     if at > len(body):
-        raise MessageError("the message is truncated within its table of frames")
+        raise damaged(f"it is truncated within its table of {counts.frames:,} frames")
     sizes = [_FRAME.unpack_from(body, k * _FRAME.size) for k in range(counts.frames)]
     if sum(size for size, _ in sizes) != counts.block_bytes or sum(stored for _, stored in sizes) != len(body) - at:
-        raise MessageError("the frames of the message do not have the length that its header states")
+        raise damaged("its frames do not have the length that its header states")
     decompressor = zstandard.ZstdDecompressor()
     parts = []
     for size, stored in sizes:
@@ -146,13 +148,18 @@ def _blocks(counts: Counts, body: memoryview) -> bytes:
         at += stored
         try:
             if zstandard.frame_content_size(frame) != size:
-                raise MessageError("a frame of the message does not have the size that its table of frames states")
+                raise damaged("a frame does not have the size that its table of frames states")
             parts.append(decompressor.decompress(frame, max_output_size=size))
         except zstandard.ZstdError as error:
-            raise MessageError(f"cannot decompress a frame of the message: {error}") from None
+            raise damaged(f"cannot decompress a frame: {error}") from None
         if len(parts[-1]) != size:
-            raise MessageError("a frame of the message does not have the size that its table of frames states")
+            raise damaged("a frame does not have the size that its table of frames states")
     return b"".join(parts)
+
+
+def damaged(reason: str) -> MessageError:
+    """The error of a message whose content is inconsistent."""
+    return MessageError(f"the message is damaged: {reason}; request it again")
 
 
 def _checksum(head: bytes | memoryview, body: bytes | memoryview) -> bytes:
@@ -200,7 +207,9 @@ def compressor_of(level: int) -> zstandard.ZstdCompressor:
     if found is None:
         given: object = level
         if not isinstance(given, int) or given > zstandard.MAX_COMPRESSION_LEVEL:
-            raise ValueError(f"level={level!r}: must be a zstd level, at most {zstandard.MAX_COMPRESSION_LEVEL}")
+            raise ValueError(
+                f"level={level!r}: must be a zstd compression level, an int up to {zstandard.MAX_COMPRESSION_LEVEL}"
+            )
         found = _compressors.by_level[level] = zstandard.ZstdCompressor(level=level)
     return found
 
@@ -242,7 +251,7 @@ class TableReader:
 
     def _take(self, size: int) -> memoryview:
         if size > len(self.data) - self.at:
-            raise MessageError("the tables of the message are truncated")
+            raise damaged("its tables are truncated")
         self.at += size
         return self.data[self.at - size : self.at]
 
@@ -250,11 +259,11 @@ class TableReader:
         """`count` numbers, none larger than `most`."""
         width = self._take(1)[0]
         if width not in _WIDTHS:
-            raise MessageError(f"unsupported width of numbers in the message: {width} bytes")
+            raise damaged(f"it has numbers of {width} bytes; possible are {', '.join(map(str, _WIDTHS))}")
         planes = np.frombuffer(self._take(count * width), dtype=np.uint8).reshape(width, count)
         values = np.ascontiguousarray(planes.T).view(f"<u{width}").reshape(count)
         if count and int(values.max()) > most:
-            raise MessageError(f"the message has the number {int(values.max()):,} where at most {most:,} is allowed")
+            raise damaged(f"it has the number {int(values.max()):,} where at most {most:,} is allowed")
         return values.astype(np.int64)
 
     def signed(self, count: int, most: int) -> Int64s:
@@ -266,17 +275,17 @@ class TableReader:
         """`count` numbers within bounds, written as the difference of each from the one before."""
         values = np.cumsum(self.signed(count, most + 1))
         if count and (int(values.min()) < least or int(values.max()) > most):
-            raise MessageError(f"the message contains a number that is not between {least:,} and {most:,}")
+            raise damaged(f"it has a number that is not between {least:,} and {most:,}")
         return values
 
     def texts(self, most: int) -> memoryview:
         """Bytes, up to `most`."""
         (size,) = struct.unpack("<Q", self._take(8))
         if size > most:
-            raise MessageError(f"a text of the message has {size:,} bytes; at most {most:,} are possible")
+            raise damaged(f"a text has {size:,} bytes; at most {most:,} are possible")
         return self._take(size)
 
     def close(self) -> None:
         """Reject leftover bytes."""
         if self.at != len(self.data):
-            raise MessageError(f"the tables of the message have {len(self.data) - self.at:,} extra bytes at the end")
+            raise damaged(f"its tables have {len(self.data) - self.at:,} extra bytes at the end")
