@@ -62,7 +62,7 @@ def explain(
         if subscriptions is None:
             refuse(f"no document given; {_ORDER}")
         if id is not None:
-            refuse("with -e, give one document and no other arguments; order: -e XPATH DOCUMENT")
+            refuse(f"with -e, give one document and no ID, got {subscriptions!r} and {id!r}; order: -e XPATH DOCUMENT")
         subscriptions, document = None, subscriptions
     elif subscriptions is None:
         refuse(f"no subscriptions given; {_ORDER}")
@@ -87,7 +87,7 @@ def _id(given: str | None) -> int:
     if given is None:
         refuse(f"no ID and no document given; {_ORDER}")
     if not (given.isascii() and given.isdecimal()):
-        refuse(f"{given!r}: ID must be a number; {_ORDER}")
+        refuse(f"ID must be a number, got {given!r}; {_ORDER}")
     return int(given)
 
 

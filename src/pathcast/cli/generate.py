@@ -47,7 +47,7 @@ def documents(
     if not force and output.is_dir() and any(output.iterdir()):
         refuse(f"{output} is not empty; use --force to write into it anyway")
     size = 0
-    with _errors_as_messages(), _progress("documents", count) as advance:
+    with _errors_as_messages(output), _progress("documents", count) as advance:
         drawn = generate_documents(
             _schema(dtd, root),
             count,
@@ -102,9 +102,11 @@ def subscriptions(
     from pathcast.workloads import SubscriptionOptions, assign_subscribers, generate_subscriptions
 
     if sample is not None and match_rate is None:
-        refuse("--sample needs --match-rate: the sample documents are used to measure the match rate")
+        refuse(
+            "--sample needs --match-rate: the sample serves to measure the match rate; add --match-rate, or omit --sample"
+        )
     write = _writer(output, with_subscribers=readers > 0, force=force)
-    with _errors_as_messages(), _progress("subscriptions", count) as advance:
+    with _errors_as_messages(output), _progress("subscriptions", count) as advance:
         drawn = generate_subscriptions(
             _schema(dtd, root),
             count,
@@ -178,7 +180,7 @@ def _say(sentence: str) -> None:
 
 
 @contextmanager
-def _errors_as_messages() -> Iterator[None]:
+def _errors_as_messages(output: Path) -> Iterator[None]:
     from pathcast.errors import PathcastError
 
     try:
@@ -186,7 +188,8 @@ def _errors_as_messages() -> Iterator[None]:
     except (PathcastError, ValueError) as error:
         refuse(str(error))
     except OSError as error:
-        typer.echo(f"error: cannot write {error.filename}: {error.strerror}", err=True)
+        place = error.filename or output  # a full disk has no name
+        typer.echo(f"error: cannot write {place}: {error.strerror}; give another output", err=True)
         raise typer.Exit(1) from error
 
 

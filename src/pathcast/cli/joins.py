@@ -139,12 +139,20 @@ def _change(schema: "Schema", text: str) -> tuple[Any, ...]:
     except json.JSONDecodeError as error:
         raise ValueError(f"not valid JSON: {error}") from None
     except RecursionError:
-        raise ValueError("not a change: the JSON is nested too deeply") from None
+        raise ValueError("not a change: the JSON is nested too deeply; give rows of plain values") from None
     needed = {"change", "table", "row"}
     if not isinstance(given, dict) or not needed <= given.keys() <= {*needed, "values"}:
-        raise ValueError(f"not a change; expected {_CHANGE}, for an update also 'values'")
+        raise ValueError(f"{_malformed(given, needed)}; expected {_CHANGE}, for an update also 'values'")
     rows = [_row(schema, given["table"], given[part]) for part in ("row", "values") if part in given]
     return given["change"], given["table"], *rows
+
+
+def _malformed(given: Any, needed: set[str]) -> str:
+    """Why a JSON value is not a change."""
+    if not isinstance(given, dict):
+        return "not a change: the line is not a JSON object"
+    missing, unknown = sorted(needed - given.keys()), sorted(given.keys() - needed - {"values"})
+    return f"not a change: {f'{missing[0]!r} is missing' if missing else f'unknown key {unknown[0]!r}'}"
 
 
 def _row(schema: "Schema", table: Any, row: Any) -> Any:
@@ -178,6 +186,6 @@ def _read(file: Path) -> str:
     try:
         return file.read_text(encoding="utf-8-sig")
     except OSError as error:
-        refuse(f"{file}: {error.strerror}")
+        refuse(f"cannot read {file}: {error.strerror}")
     except UnicodeDecodeError:
         refuse(f"{file}: the file is not UTF-8; convert it to UTF-8")

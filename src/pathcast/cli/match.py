@@ -120,7 +120,9 @@ def match(
     match_many = _compile(chosen, engine, limits, entities, mapping)
     sources, unread = _sources(documents, limits.size)
     if not sources:
-        typer.echo("error: no documents found; nothing was matched", err=True)
+        typer.echo(
+            "error: no documents found, so nothing was matched; give XML files, or folders that contain some", err=True
+        )
         raise typer.Exit(1)
     if output_format is Format.json:
         row: Callable[[str, Matches | PathcastError], str] = _json_row

@@ -56,14 +56,16 @@ def map_schema(
     for local, there in known.items():
         for path, tree, side in ((local, theirs, "local"), (there, glob, "global")):
             if path not in (paths := _paths(tree)):
-                refuse(f"--pair {local}={there}: the {side} schema has no path '{path}'{suggestion(path, paths)}")
+                advice = suggestion(path, paths) or f"; its paths are {', '.join(sorted(paths)[:5])}{', …' * (len(paths) > 5)}"
+                refuse(f"--pair {local}={there}: the {side} schema has no path '{path}'{advice}")
     mapping = Mediator(glob).register(name or local_schema.stem, theirs, correspondence=known)
     _write(mapping.write(), output)
     for sentence in mapping.check():
         typer.echo(f"note: {sentence}", err=True)
     for local, there in doubtful(theirs, glob, mapping.correspondence).items():
         if local not in known:
-            typer.echo(f"note: '{local}' was mapped to '{there}' on little evidence; check this pair", err=True)
+            confirm = f"check this pair, and confirm it with --pair {local}={there}"
+            typer.echo(f"note: '{local}' was mapped to '{there}' on little evidence; {confirm}", err=True)
 
 
 @app.command(epilog="Example: pathcast mediate check annex.toml")
@@ -94,7 +96,7 @@ def rewrite(
     from pathcast.mediation.mappings import item_of, to_bytes
 
     if str(document) != "-" and not document.is_file():
-        refuse(f"{document}: {'this is a folder, not a document' if document.is_dir() else 'no such file'}")
+        refuse(f"{document}: {'this is a folder; give one document' if document.is_dir() else 'no such file'}")
     source = sys.stdin.buffer.read() if str(document) == "-" else document
     by = _mapping(mapping)
     try:
@@ -147,4 +149,4 @@ def _write(text: str, output: Path | None) -> None:
     try:
         output.write_text(text, encoding="utf-8")
     except OSError as error:
-        refuse(f"cannot write {output}: {error.strerror}")
+        refuse(f"cannot write {output}: {error.strerror}; give another --output")

@@ -35,7 +35,8 @@ def output_that_may_end() -> Iterator[None]:
         if error.filename is not None or error.errno not in _FULL:
             raise
         _write_nowhere()
-        typer.echo(f"error: cannot write the output: {error.strerror}", err=True)
+        advice = "the output is incomplete: free disk space or use another disk, and run the command again"
+        typer.echo(f"error: cannot write the output: {error.strerror}; {advice}", err=True)
         sys.exit(NO_ROOM)
 
 

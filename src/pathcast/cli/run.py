@@ -70,9 +70,9 @@ def run(
     if master is not None and remote is not None:
         refuse("give --master or --remote, not both")
     if master is not None and not _MASTER.fullmatch(master):
-        refuse(f"--master {master}: give local[4], local[*], spark://host:7077, k8s://host:443 or yarn")
+        refuse(f"--master {master}: not a Spark master; use local[4], local[*], spark://host:7077, k8s://host:443 or yarn")
     if remote is not None and not remote.startswith(("sc://", "local")):
-        refuse(f"--remote {remote}: give sc://host:15002, or local[2] to start a server on this machine")
+        refuse(f"--remote {remote}: not a Spark Connect URL; use sc://host:15002, or local[2] to start a server here")
     pipeline = read_pipeline(file)
     table, joins = pipeline.subscriptions.table, pipeline.joins
     if publish and table is None and (joins is None or joins.versions is None or joins.subscriptions is None):
@@ -204,7 +204,7 @@ def _tell_plan(pipeline: "Pipeline", lines: list[tuple[str, str]]) -> None:
     problems: list[str] = []
     if pipeline.subscriptions.table is not None:
         if find_spec("pyspark") is None:
-            summary = "not checked: Spark is not installed"
+            summary = 'not checked: Spark is not installed; to install it: pip install "pathcast[spark]"'
         else:
             from pathcast.spark.pipeline import check_table
 
@@ -246,10 +246,10 @@ def _must_answer(remote: str) -> None:
         place = address.hostname or "", address.port or CONNECT_PORT
         create_connection(place, timeout=10).close()
     except ValueError as error:
-        refuse(f"--remote {remote}: {error}")
+        refuse(f"--remote {remote}: {error}; use a URL such as sc://host:{CONNECT_PORT}")
     except OSError as error:
-        reason = f"no Spark Connect server answers at {place[0]}:{place[1]}: {error.strerror or error}; start a server"
-        typer.echo(f"error: --remote {remote}: {reason}", err=True)
+        reason = f"no Spark Connect server answers at {place[0]}:{place[1]}: {error.strerror or error}"
+        typer.echo(f"error: --remote {remote}: {reason}; start the server, or correct the URL", err=True)
         raise typer.Exit(FAILED) from None
 
 

@@ -127,7 +127,7 @@ def _report(
     if not valid and len(invalid) == 1:
         raise typer.Exit(2)
     if not valid:
-        refuse(f"{heading}; no valid subscription remains")
+        refuse(f"{heading}; no valid subscription remains; fix at least one")
     if not skip_invalid:
         them = "it" if len(invalid) == 1 else "them"
         refuse(f"{heading}; fix {them}, or skip {them} with --skip-invalid")

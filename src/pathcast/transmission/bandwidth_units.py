@@ -64,7 +64,7 @@ def _written_bandwidth(text: str) -> float:
         return math.inf
     found = _BANDWIDTH.fullmatch(bare)
     if found is None:
-        lacks = "the unit of time is missing" if _RATELESS.fullmatch(bare) else "it is not a number with a unit"
+        lacks = "the unit of time is missing" if _RATELESS.fullmatch(bare) else "expected a positive number and a unit"
         advice = 'write for example "10MB/s" (bytes), "100Mb/s" (bits) or "unlimited"'
         raise TopologyError(f'invalid bandwidth "{text}": {lacks}; {advice}')
     number, scale, unit = found.groups()
@@ -77,8 +77,9 @@ def _written_bandwidth(text: str) -> float:
 def _written_latency(text: str) -> float:
     found = _LATENCY.fullmatch(text.strip())
     if found is None or found[2] not in _SECONDS:
-        lacks = f"unknown unit '{found[2]}'" if found else "it is not a number with a unit"
-        raise TopologyError(f'invalid latency "{text}": {lacks}; write for example "0ms", "20ms" or "1.5s"')
+        lacks = f"unknown unit '{found[2]}'" if found else "expected a number of at least 0 and a unit"
+        advice = 'write for example "0ms", "20ms" or "1.5s" (units: ns, us, ms, s, min)'
+        raise TopologyError(f'invalid latency "{text}": {lacks}; {advice}')
     value = float(found[1]) * _SECONDS[found[2]]
     if value == math.inf:
         raise TopologyError(f'latency must be finite, got "{text}"')

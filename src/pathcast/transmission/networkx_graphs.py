@@ -21,7 +21,7 @@ def from_graph(graph: Any, bandwidth: Any, latency: Any, root: Any) -> Topology:
     try:
         nodes, edges = list(graph.nodes), list(graph.edges(data=True))
     except AttributeError as error:
-        raise TopologyError(f"graph must be a networkx graph, got {type(graph).__name__}") from error
+        raise TopologyError(f"graph must be a networkx graph such as nx.Graph(), got {type(graph).__name__}") from error
     numbers = {node: number for number, node in enumerate(nodes)}
     links: dict[tuple[int, int], tuple[float, float]] = {}
     for a, b, data in edges:
@@ -36,7 +36,8 @@ def from_graph(graph: Any, bandwidth: Any, latency: Any, root: Any) -> Topology:
             raise TopologyError(f"edge {a} – {b}: {error.reason}") from error
         links[pair] = speed
     if root is not None and root not in numbers:
-        raise TopologyError(f"root {root!r} is not a node of the graph; give one of its nodes")
+        some = ", ".join(map(repr, nodes[:5])) + ", …" * (len(nodes) > 5) or "none"
+        raise TopologyError(f"root {root!r} is not a node of the graph; the nodes are {some}")
     speeds = np.array(list(links.values()), np.float64).reshape(-1, 2)
     places = _places(graph, nodes)
     return Topology(

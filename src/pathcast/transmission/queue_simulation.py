@@ -106,7 +106,9 @@ class Simulation:
         number = self.topology.number(node)
         wait = 0.0 if at is None else at - self.now
         if wait < 0:
-            raise TopologyError(f"a message cannot arrive at {at} s: the simulation is already at {self.now} s")
+            raise TopologyError(
+                f"a message cannot arrive at {at} s: the simulation is already at {self.now} s; give a later at=, or omit it"
+            )
         self._world.process(self._arrive(number, message, wait))
 
     def run(self, until: float | None = None) -> float:
@@ -139,14 +141,15 @@ class Simulation:
     def _work(self, number: int, work: Work) -> Generator["simpy.Event", Any, None]:
         """Simulate the processing time, and send each message when it is due."""
         if work.seconds < 0:
-            raise TopologyError(f"work at '{self.topology.nodes[number]}' must take at least 0 s, got {work.seconds}")
+            name = self.topology.nodes[number]
+            raise TopologyError(f"Work.seconds must be at least 0, but the handler returned {work.seconds} at '{name}'")
         due = [(work.seconds if send.after is None else send.after, at) for at, send in enumerate(work.sends)]
         heapq.heapify(due)
         spent = 0.0
         while due:
             when, at = heapq.heappop(due)
             if not 0 <= when <= work.seconds:
-                raise TopologyError(f"Send.after must be from 0 to the {work.seconds} s of the work, got {when} s")
+                raise TopologyError(f"Send.after must be from 0 to Work.seconds, here {work.seconds} s, got {when} s")
             if when > spent:
                 yield self._world.timeout(when - spent)
                 spent = when

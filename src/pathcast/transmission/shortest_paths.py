@@ -33,7 +33,7 @@ class ShortestPaths:
 
     def __init__(self, topology: "Topology", by: str = "latency", *, kept: int = 1 << 26) -> None:
         if by not in {"latency", "hops"}:
-            raise TopologyError(f"by={by!r}: must be 'latency' or 'hops'")
+            raise TopologyError(f"by must be 'latency' or 'hops', got {by!r}")
         self.topology = topology
         self.by = by
         self._weights = topology.latency if by == "latency" else np.zeros(len(topology.ends))
@@ -66,7 +66,9 @@ class ShortestPaths:
         tree, ends = self._tree(source), self.topology.ends
         at, found = self.topology.number(target), []
         if tree.hops[at] < 0:
-            raise TopologyError(f"no path from '{self.topology.name(source)}' to '{self.topology.nodes[at]}'")
+            raise TopologyError(
+                f"no path from '{self.topology.name(source)}' to '{self.topology.nodes[at]}'; add links that connect them"
+            )
         while (lane := int(tree.lanes[at])) >= 0:
             found.append(lane)
             at = int(ends[lane >> 1, lane & 1])

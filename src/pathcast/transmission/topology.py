@@ -71,11 +71,11 @@ class Topology:
     ) -> None:
         self.nodes: tuple[str, ...] = tuple(nodes)
         if not self.nodes:
-            raise TopologyError("a topology needs at least one node")
+            raise TopologyError("the topology has no nodes; give at least one")
         self._numbers = {name: number for number, name in enumerate(self.nodes)}
         if len(self._numbers) != len(self.nodes):
             twice = next(name for number, name in enumerate(self.nodes) if self._numbers[name] != number)
-            raise TopologyError(f"duplicate node name '{twice}'; node names must be distinct")
+            raise TopologyError(f"two nodes are named '{twice}'; rename one of them")
         self.ends = np.asarray(ends, np.int32).reshape(-1, 2)
         self.bandwidth = _speeds(bandwidth, len(self.ends), read_bandwidth)
         self.latency = _speeds(latency, len(self.ends), read_latency)
@@ -169,7 +169,11 @@ class Topology:
         a, b = self.number(source), self.number(target)
         found = self._lane(a, b)
         if found < 0:
-            raise TopologyError(f"no link between '{self.nodes[a]}' and '{self.nodes[b]}'")
+            near = self.neighbours(a)
+            linked = f"only to {', '.join(near[:5])}{', …' * (len(near) > 5)}" if near else "to no other node"
+            raise TopologyError(
+                f"no link between '{self.nodes[a]}' and '{self.nodes[b]}'; '{self.nodes[a]}' is linked {linked}"
+            )
         return found
 
     def linked(self, one: Node, other: Node) -> bool:
@@ -299,7 +303,7 @@ class Topology:
     def sample(self, count: int, *, seed: int = 0) -> list[str]:
         """A random sample of the nodes, in order of their numbers; the seed determines it."""
         if not 0 < count <= len(self.nodes):
-            raise TopologyError(f"count must be from 1 to {len(self.nodes):,}, got {count:,}")
+            raise TopologyError(f"count must be from 1 to the number of nodes, {len(self.nodes):,}, got {count:,}")
         chosen = np.random.default_rng(seed).choice(len(self.nodes), count, replace=False)
         return [self.nodes[number] for number in np.sort(chosen)]
 
@@ -316,7 +320,7 @@ class Topology:
             raise TopologyError(f"a link ends at node number {outside[0]}; numbers must be from 0 to {count - 1}")
         loops = np.flatnonzero(ends[:, 0] == ends[:, 1])
         if len(loops):
-            raise TopologyError(f"'{self.nodes[ends[loops[0], 0]]}' has a link to itself; remove it")
+            raise TopologyError(f"'{self.nodes[ends[loops[0], 0]]}' has a link to itself; remove the link")
         keys = np.sort(ends.min(axis=1).astype(np.int64) * count + ends.max(axis=1)) if len(ends) else ends[:, 0]
         twice = np.flatnonzero(keys[1:] == keys[:-1])
         if len(twice):
@@ -328,6 +332,8 @@ def _speeds(value: Any, count: int, read: Any) -> Floats:
     """One speed for all links, or one per link."""
     if isinstance(value, np.ndarray) or (isinstance(value, Sequence) and not isinstance(value, str)):
         if len(value) != count:
-            raise TopologyError(f"got {len(value):,} speeds for {count:,} links; give one per link, or one for all")
+            raise TopologyError(
+                f"{read.__name__} has {len(value):,} values for {count:,} links; give one per link, or one for all"
+            )
         return np.array([read(one) for one in value], np.float64)
     return np.full(count, read(value), np.float64)

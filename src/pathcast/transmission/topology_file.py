@@ -142,15 +142,16 @@ def _together(file: TomlFile, said: TopologyFile) -> Iterator[tuple[str, str]]:
     for name in dict.fromkeys(name for names in _SHAPES.values() for name in names):
         if file.has(name) and name not in wanted:
             shapes = " or ".join(f'"{shape}"' for shape, names in _SHAPES.items() if name in names)
-            yield name, f"is only valid with kind = {shapes}"
+            now = "kind is missing" if said.kind is None else f'kind is "{said.kind}"'
+            yield name, f"is only valid with kind = {shapes}, but {now}; omit the key, or change kind"
     if said.kind is not None and getattr(said, wanted[0]) is None:
         yield wanted[0], f'is missing; kind = "{said.kind}" requires it'
     if said.kind is None and isinstance(said.nodes, int):
-        yield "nodes", "is a number, but `kind` is missing; give a kind, or a list of names"
+        yield "nodes", f'is {said.nodes}, but kind is missing; set kind, such as "chain", or list the names of the nodes'
     if said.kind is not None and isinstance(said.nodes, tuple):
-        yield "nodes", f'must be a number with kind = "{said.kind}", got a list of names'
+        yield "nodes", f'must be a number with kind = "{said.kind}", got a list of names; omit kind to list nodes'
     if said.kind is None and not said.nodes and not said.link:
-        yield "link", "is missing; give a kind, or list the links"
+        yield "link", "is missing; set kind, or list the links under [[link]]"
     linked: set[frozenset[str]] = set()
     for number, link in enumerate(said.link):
         if frozenset(link.between) in linked:
@@ -166,12 +167,17 @@ def _topology(file: TomlFile, said: TopologyFile) -> Topology | None:
     if shape is None:
         return None
     if said.root is not None and said.root not in shape.nodes:
-        file.wrong("root", f"unknown node '{said.root}'{suggestion(said.root, shape.nodes)}")
+        file.wrong("root", _unknown(said.root, shape.nodes))
     for number, link in enumerate(said.link):
         for end in link.between:
             if end not in shape.nodes:
-                file.wrong(f"link[{number}].between", f"unknown node '{end}'{suggestion(end, shape.nodes)}")
+                file.wrong(f"link[{number}].between", _unknown(end, shape.nodes))
     return None if file.problems else _with_links(shape, said)
+
+
+def _unknown(name: str, nodes: tuple[str, ...]) -> str:
+    some = f"; the nodes are {', '.join(nodes[:5])}{', …' * (len(nodes) > 5)}"
+    return f"unknown node '{name}'{suggestion(name, nodes) or some}"
 
 
 def _shape(file: TomlFile, said: TopologyFile, kind: str) -> Topology | None:

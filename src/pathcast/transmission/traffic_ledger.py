@@ -59,7 +59,7 @@ class Ledger:
         parts = sizes if isinstance(sizes, Mapping) else {kind: sizes}
         for number, (name, size) in enumerate(parts.items()):
             if size < 0:
-                raise TopologyError(f"a message must have at least 0 bytes of kind '{name}', got {size}")
+                raise TopologyError(f"the size of a message must be at least 0 bytes, got {size} of kind '{name}'")
             sums, counts = self._columns(name)
             sums[lane] += size
             counts[lane] += number == 0
@@ -121,7 +121,10 @@ class Ledger:
         if other.topology is not self.topology and not (
             other.topology.nodes == self.topology.nodes and np.array_equal(other.topology.ends, self.topology.ends)
         ):
-            raise TopologyError("cannot add a ledger of another topology; both must have the same nodes and links")
+            raise TopologyError(
+                f"cannot add a ledger of {other.topology!r} to a ledger of {self.topology!r}; both must have the same "
+                "nodes and links"
+            )
         for kind in other._bytes:
             sums, counts = self._columns(kind)
             sums += other._bytes[kind]

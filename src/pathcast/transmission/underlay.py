@@ -25,8 +25,11 @@ class Underlay:
     def __init__(self, physical: Topology, hosts: Sequence[Node]) -> None:
         self.physical = physical
         self.hosts = [physical.name(host) for host in hosts]
-        if len(set(self.hosts)) != len(self.hosts) or not self.hosts:
-            raise TopologyError(f"hosts must be one or more different nodes, got {self.hosts!r:.100}")
+        if not self.hosts:
+            raise TopologyError("hosts is empty; give at least one node of the physical topology")
+        if len(set(self.hosts)) != len(self.hosts):
+            twice = next(host for at, host in enumerate(self.hosts) if host in self.hosts[:at])
+            raise TopologyError(f"hosts contains '{twice}' twice; give each host once")
         self.paths = ShortestPaths(physical, "latency")
         self._kept: dict[tuple[str, str], Int32s] = {}
 
@@ -61,7 +64,10 @@ class Underlay:
         pairs = list(pairs)
         for end in (*(end for pair in pairs for end in pair), *([] if root is None else [root])):
             if end not in (numbers if isinstance(end, str) else range(len(self.hosts))):
-                raise TopologyError(f"{end!r} is not a host; use the name of a host, or a number below {len(numbers)}")
+                some = ", ".join(self.hosts[:5]) + ", …" * (len(self.hosts) > 5)
+                raise TopologyError(
+                    f"{end!r} is not a host; use the name of a host ({some}) or a number from 0 to {len(numbers) - 1}"
+                )
         ends = [tuple(numbers[end] if isinstance(end, str) else int(end) for end in pair) for pair in pairs]
         bandwidth, latency = [], []
         for one, other in ends:

@@ -65,7 +65,7 @@ class Story:
         with self._started() as running:
             self._follow(running, lambda: running.poll() is not None)
         if running.returncode != 0:
-            self._fail(f"the stream ended with status {running.returncode}")
+            self._fail(f"the stream failed with status {running.returncode}")
         return killed
 
     @property
@@ -118,9 +118,11 @@ class Story:
             if until():
                 break
             if ended:
-                self._fail(f"the stream ended with status {running.returncode}")
+                self._fail(f"the stream ended too early, with status {running.returncode}")
             if time.perf_counter() - last > PATIENCE:
-                self._fail(f"the stream has not finished a micro-batch for {PATIENCE} s")
+                self._fail(
+                    f"the stream has not finished a micro-batch for {PATIENCE} s; end other programs and run the demo again"
+                )
             time.sleep(0.05)
         self._tell()
 

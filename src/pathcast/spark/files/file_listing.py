@@ -41,7 +41,7 @@ def list_files(
     certain = not is_pattern(pattern)
     for root in roots(pattern):
         if certain and not os.path.exists(root):  # noqa: PTH110
-            raise PipelineError(f"the source {root!r} does not exist")
+            raise PipelineError(f"the source folder or file {root!r} does not exist; correct the path, or create the folder")
         for path in _files(root, recursive):
             if path in known or path in given:
                 continue
@@ -170,7 +170,7 @@ def _matching(part: str) -> re.Pattern[str] | None:
             end = part.find("]", place + 2)
             if end < 0:
                 raise PipelineError(
-                    f"the path part {part!r} has a '[' without ']'; write '\\[' for the character itself"
+                    f"the name {part!r} in the path has a '[' without ']'; write '\\[' for the character itself"
                 )
             wild = True
             inner = part[place + 1 : end].replace("\\", "\\\\").replace("[", "\\[")
@@ -182,4 +182,4 @@ def _matching(part: str) -> re.Pattern[str] | None:
     try:
         return re.compile("".join(parts), re.DOTALL) if wild else None
     except re.error as error:
-        raise PipelineError(f"the path part {part!r} is not a pattern: {error}") from None
+        raise PipelineError(f"the name {part!r} in the path is not a valid pattern: {error}; write '\\[' for the character itself") from None

@@ -121,7 +121,7 @@ class FileLog:
     def _cut(self, has: str, needed: str) -> PipelineError:
         return PipelineError(
             f"{self._place} has {has}, but the stream's checkpoint is at {needed}: the log was removed or truncated; "
-            "restore it, or start with a new checkpoint and new output folders"
+            "restore the log from a backup, or start with a new checkpoint and new output folders"
         )
 
 

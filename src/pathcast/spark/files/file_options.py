@@ -32,6 +32,7 @@ _OPTIONS = {
 }
 # Set by arguments of `stream_files`; a pipeline file has keys for them.
 _ARGUMENTS = {"path", "checkpoint", "settle", "content", "waitForDeferred"}
+_KEYS = {"path": "source.path", "checkpoint": "stream.checkpoint", "settle": "source.settle"}
 _REFUSED = {
     "cleansource": "remove or move delivered files in your own job",
     "sourcearchivedir": "remove or move delivered files in your own job",
@@ -96,9 +97,11 @@ def check_names(given: Mapping[str, str], *, arguments: bool) -> None:
     """Reject options that a stream over files does not have, and without `arguments` those that are arguments."""
     for name in given:
         if not arguments and _OPTIONS.get(name.lower()) in _ARGUMENTS:
-            raise PipelineError(f"option {name} has its own key: use source.path, source.settle or stream.checkpoint")
+            key = _KEYS.get(name.lower())
+            advice = "Pathcast sets it; omit the option" if key is None else f"use the key {key} instead"
+            raise PipelineError(f"option {name} cannot be set in source.options: {advice}")
         if name.lower() in _REFUSED:
-            raise PipelineError(f"option {name} is not supported for a stream over files: {_REFUSED[name.lower()]}")
+            raise PipelineError(f"option {name} is not supported for a stream over files; omit it: {_REFUSED[name.lower()]}")
         if name.lower() not in _OPTIONS:
             near = difflib.get_close_matches(name.lower(), _OPTIONS, n=1)
             known = ", ".join(option for option in _OPTIONS.values() if option not in _ARGUMENTS)

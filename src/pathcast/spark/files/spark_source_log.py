@@ -74,6 +74,7 @@ def _entries(file: Path) -> list[dict[str, Any]]:
     lines = file.read_text(encoding="utf-8").split("\n")
     if not lines or lines[0] != "v1":
         raise PipelineError(
-            f"{file} is not a log of Spark's file source: it begins with {lines[0]!r:.40}, expected 'v1'"
+            f"{file} is damaged, or not a log of Spark's file source: it begins with {lines[0]!r:.40}, expected 'v1'; "
+            "restore the checkpoint from a backup, or start with a new checkpoint and new output folders"
         )
     return [json.loads(line) for line in lines[1:] if line]

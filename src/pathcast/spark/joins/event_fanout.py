@@ -93,9 +93,9 @@ def _events(
 ) -> list[tuple[Key, Event]]:
     """The events of one change."""
     if sequence is None:
-        raise ChangeError(f"the change has no number: '{SEQUENCE}' is null")
+        raise ChangeError(f"the change has no number: the column '{SEQUENCE}' is null; number all changes")
     if row is None:
-        raise ChangeError(f"the change has no row: '{ROW}' is null")
+        raise ChangeError(f"the change has no row: the column '{ROW}' is null; give the row as a JSON object")
     new = None if values is None else _object(VALUES, values)
     return parts.events(sequence, change or "", table or "", _object(ROW, row), new)
 
@@ -104,9 +104,9 @@ def _object(name: str, text: str) -> dict[str, Any]:
     try:
         found = json.loads(text)
     except ValueError as error:
-        raise ChangeError(f"'{name}' is not JSON: {error}") from None
+        raise ChangeError(f"the column '{name}' must be a JSON object, got {text:.60}: {error}") from None
     if not isinstance(found, dict):
-        raise ChangeError(f"'{name}' must be a JSON object of columns and values, got {text:.60}")
+        raise ChangeError(f"the column '{name}' must be a JSON object of columns and values, got {text:.60}")
     return found
 
 

@@ -70,7 +70,7 @@ def extract_rows(
         raise PipelineError(f"key: no column '{key}'; the columns are {', '.join(names)}")
     if key is not None and not isinstance(documents.schema[key].dataType, t.ShortType | t.IntegerType | t.LongType):
         found = documents.schema[key].dataType.simpleString()
-        raise PipelineError(f"the column '{key}' is of type {found}; keys must be whole numbers")
+        raise PipelineError(f"the column '{key}' is of type {found}; keys must be whole numbers: cast it to bigint")
     had = structure is not None and "error" in names
     check_columns(documents.schema, document, None, [TABLE, CHANGE, ROW, SEQUENCE, *([] if had else ["error"])])
     gone = (document, structure, "error" if had else None)
@@ -79,7 +79,7 @@ def extract_rows(
     fields.append(t.StructField(SEQUENCE, t.LongType()))
     fields += [t.StructField("error", ERROR), t.StructField(document, documents.schema[document].dataType)]
     if not isinstance(table, Extraction) and not table:
-        raise PipelineError("give at least one table to extract")
+        raise PipelineError("table is empty; give an Extraction, or a list of at least one")
     shipped = ShippedObject.of(table)
     if mediation is None:
         function = extracting(shipped, document, structure, key, limits, entities)
@@ -188,4 +188,4 @@ class RowCutter:
 def _too_many(number: int) -> PathcastError | None:
     if number < _MOST_ROWS:
         return None
-    return LimitError(f"the document has more than {_MOST_ROWS:,} rows; split the document")
+    return LimitError(f"the document has more than {_MOST_ROWS:,} rows, the limit per document; split the document")

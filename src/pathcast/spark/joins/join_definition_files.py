@@ -45,7 +45,7 @@ def read_join_subscriptions(file: str) -> Queries:
     except OSError as error:
         raise PipelineError(f"cannot read {path}: {error.strerror}") from None
     except UnicodeDecodeError:
-        raise PipelineError(f"{path} is not UTF-8") from None
+        raise PipelineError(f"{path} is not UTF-8; convert it to UTF-8") from None
     if path.suffix != ".csv":
         lines = (line.strip() for line in text.split("\n"))
         return {None: [line for line in lines if line and not line.startswith("--")]}
@@ -54,7 +54,7 @@ def read_join_subscriptions(file: str) -> Queries:
     try:
         if not {"subscriber", "query"} <= set(reader.fieldnames or ()):
             columns = ", ".join(reader.fieldnames or ()) or "none"
-            raise PipelineError(f"{path}: the columns must be subscriber, query, got {columns}")
+            raise PipelineError(f"{path}: the first line must name the columns subscriber and query, got {columns}")
         for row in reader:
             if None in row:
                 raise PipelineError(
@@ -62,7 +62,7 @@ def read_join_subscriptions(file: str) -> Queries:
                 )
             found.setdefault(row["subscriber"] or None, []).append(row["query"] or "")
     except csv.Error as error:
-        raise PipelineError(f"{path}, line {reader.reader.line_num}: not CSV: {error}") from None
+        raise PipelineError(f"{path}, line {reader.reader.line_num}: invalid CSV: {error}; check the quotes") from None
     return found
 
 

@@ -56,7 +56,8 @@ def deliver_joins(
     added = [LISTED] if lists else [SUBSCRIPTION, SUBSCRIBER]
     _check_messages(messages, [*added, *([SHARD_COLUMN] if shards is not None else [])])
     if (subscriptions is None) == (versions is None):
-        raise PipelineError("give either subscriptions, a StandingJoins, or versions=…, a folder of them")
+        got = "neither" if subscriptions is None else "both"
+        raise PipelineError(f"give either subscriptions (a StandingJoins) or versions= (a folder of versions), got {got}")
     if shards is not None and shards < 1:
         raise PipelineError(f"shards must be a whole number of at least 1, got {shards}")
     subscribed = find_subscriptions(
@@ -122,7 +123,8 @@ def _rows(
 def _check_messages(messages: DataFrame, added: list[str]) -> None:
     names = messages.columns
     if "message" not in names or not isinstance(messages.schema["message"].dataType, t.BinaryType):
-        raise PipelineError(f"no binary column 'message'; the columns are {', '.join(names)}")
+        columns = columns_in(messages.schema)
+        raise PipelineError(f"no binary column 'message', as join_subscriptions(…) adds it; the columns are {columns}")
     for name in names:
         if name.lower() in added:
-            raise PipelineError(f"the column '{name}' already exists, and this stage adds it; rename it first")
+            raise PipelineError(f"the column '{name}' already exists, but the result needs this name; rename the column first")

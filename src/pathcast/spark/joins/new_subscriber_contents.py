@@ -85,15 +85,15 @@ def newcomers(
     if batch not in known:
         raise PipelineError(
             f"the version that micro-batch {batch} of {checkpoint} used is unknown: the micro-batch has not begun, or "
-            f"is not among the last {RETAINED}"
+            f"is not among the last {RETAINED}; choose a recent one that has begun"
         )
     before = [number for number in known if number < batch]
     if batch == 0 or (before and known[max(before)] == known[batch]):
         return None
     if not before:
         raise PipelineError(
-            f"the version that micro-batch {batch - 1} of {checkpoint} used is unknown: only the last {RETAINED} are "
-            "kept"
+            f"the version that micro-batch {batch - 1} of {checkpoint} used is unknown: only those of the last "
+            f"{RETAINED} micro-batches are kept; choose a later micro-batch than {batch}"
         )
     first, after = (next_id_in(version_folder(versions, known[number])) for number in (max(before), batch))
     return None if after == first else (known[batch], first)

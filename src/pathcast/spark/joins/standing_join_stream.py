@@ -70,7 +70,8 @@ def join_subscriptions(
     """
     _check_changes(changes)
     if (subscriptions is None) == (versions is None):
-        raise PipelineError("give either subscriptions, a StandingJoins, or versions=…, a folder of them")
+        got = "neither" if subscriptions is None else "both"
+        raise PipelineError(f"give either subscriptions (a StandingJoins) or versions= (a folder of versions), got {got}")
     timed = checkpoint is not None and changes.isStreaming and is_remote()
     subscribed = find_subscriptions(
         subscriptions,
@@ -156,5 +157,5 @@ def _check_changes(changes: DataFrame) -> None:
         found = changes.schema[name].dataType
         if type(found) is not type(kind):
             raise PipelineError(
-                f"the column '{name}' of changes is of type {found.simpleString()}, not {kind.simpleString()}"
+                f"the column '{name}' of changes is of type {found.simpleString()}; cast it to {kind.simpleString()}"
             )

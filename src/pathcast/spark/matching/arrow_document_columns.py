@@ -80,7 +80,7 @@ def parts_of_values(column: pa.Array, *, part_bytes: int = PART_BYTES, part_rows
         # A null may have bytes: skip them, because the row has already failed.
         missing = nulls[np.searchsorted(nulls, begin) : np.searchsorted(nulls, end)] - begin
         failed: dict[int, PathcastError] = dict.fromkeys(
-            missing.tolist(), PipelineError("no document: the column is null")
+            missing.tolist(), PipelineError("no document: the column of documents is null; fill it, or drop the row")
         )
         yield Part(begin, end, copied, edges[begin : end + 1] - first, failed, text)
         begin = end
@@ -118,7 +118,7 @@ def read_file(path: str | None, limits: Limits) -> bytes:
     try:
         address = urlsplit(path)
     except ValueError as error:
-        raise DocumentError(f"cannot read {path!r}: {error}") from None
+        raise DocumentError(f"cannot read {path!r}: {error}; give a path, or a URI such as file:///folder/story.xml") from None
     if not address.scheme or not path.startswith(f"{address.scheme}:"):
         return content(Path(path), limits)[0]
     if address.scheme != "file" or address.netloc not in ("", "localhost"):
@@ -135,7 +135,7 @@ def lists(kind: pa.DataType, offsets: Int64s, values: pa.Array, missing: Mapping
     """The column whose row `i` is `values[offsets[i] : offsets[i + 1]]`, or null where there is an error."""
     if offsets[-1] > _LARGEST_OFFSET:
         raise PipelineError(
-            f"{offsets[-1]:,} matches in one Arrow batch are more than it can hold; "
+            f"one Arrow batch has {offsets[-1]:,} matches, but can hold {_LARGEST_OFFSET:,}; "
             "lower spark.sql.execution.arrow.maxRecordsPerBatch"
         )
     mask = None
@@ -150,7 +150,7 @@ def binary_column(data: Bytes, edges: Int64s, missing: Mapping[int, PathcastErro
     """The binary column whose row `i` is `data[edges[i] : edges[i + 1]]`, or null where there is an error."""
     if edges[-1] > _LARGEST_OFFSET:
         raise PipelineError(
-            f"{edges[-1]:,} bytes in one Arrow batch are more than it can hold; "
+            f"one Arrow batch has {edges[-1]:,} bytes, but can hold {_LARGEST_OFFSET:,}; "
             "lower spark.sql.execution.arrow.maxRecordsPerBatch"
         )
     present = np.ones(len(edges) - 1, dtype=np.bool_)

@@ -20,17 +20,22 @@ def check_entities(entities: object) -> None:
         raise PipelineError(f"entities must be 'refuse' or 'expand', got {entities!r}")
 
 
+def columns_in(schema: t.StructType) -> str:
+    """The columns of a frame with their types, for errors."""
+    return ", ".join(f"{field.name} {field.dataType.simpleString()}" for field in schema.fields)
+
+
 def check_structure(schema: t.StructType, structure: str, document_path: str | None) -> None:
     """Reject a frame without a column of structures."""
     names = schema.fieldNames()
     if structure not in names or not isinstance(schema[structure].dataType, t.BinaryType):
-        raise PipelineError(f"no binary column '{structure}'; the columns are {', '.join(names)}")
+        raise PipelineError(f"no binary column '{structure}' with structures; the columns are {columns_in(schema)}")
     if document_path is not None:
         raise PipelineError(
-            "structure= does not work with document_path=: structures refer to documents in the same row"
+            "structure= does not work with document_path=: structures refer to documents in the same row; use document="
         )
     if "error" in names and schema["error"].dataType != ERROR:
-        raise PipelineError("the column 'error' was not made by Pathcast; rename it first")
+        raise PipelineError(f"the column 'error' is of type {schema['error'].dataType.simpleString()}, so Pathcast did not make it; rename it")
 
 
 def check_columns(schema: t.StructType, document: str, document_path: str | None, added: list[str]) -> None:
@@ -42,12 +47,13 @@ def check_columns(schema: t.StructType, document: str, document_path: str | None
     kind = schema[column].dataType
     if document_path is None and not isinstance(kind, t.BinaryType | t.StringType):
         raise PipelineError(
-            f"the column '{column}' is of type {kind.simpleString()}; documents must be binary or string"
+            f"the column '{column}' is of type {kind.simpleString()}; documents must be binary or string: cast the column"
         )
     if document_path is not None and not isinstance(kind, t.StringType):
-        raise PipelineError(f"the column '{column}' is of type {kind.simpleString()}; paths must be strings")
+        raise PipelineError(f"the column '{column}' is of type {kind.simpleString()}; cast it to string")
     if len(set(names)) < len(names):
-        raise PipelineError(f"two columns have the same name; the columns are {', '.join(names)}")
+        twice = next(name for at, name in enumerate(names) if name in names[:at])
+        raise PipelineError(f"two columns are named '{twice}'; rename one of them")
     for name in names:
         if name.lower() in added:  # Spark's column names ignore case
-            raise PipelineError(f"the column '{name}' already exists, and this stage adds it; rename it first")
+            raise PipelineError(f"the column '{name}' already exists, but the result needs this name; rename the column first")

@@ -193,6 +193,8 @@ def matching_stage(index: Index, by: By, measure: bool) -> Callable[[], Stage]:
 
     return open_stage
 
+_NO_STRUCTURE = "no structure: the column '{}' is null; fill it with parse_documents(…) or mediate(…)"
+
 
 def with_structures(part: Part, rows: pa.RecordBatch, structure: str) -> tuple[Part, pa.RecordBatch]:
     """A part whose documents have structures, and its rows without the columns of structures and errors."""
@@ -203,7 +205,7 @@ def with_structures(part: Part, rows: pa.RecordBatch, structure: str) -> tuple[P
     column = rows.column(structure)
     if column.null_count:
         for row in np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False)).tolist():
-            failed.setdefault(row, PipelineError(f"no structure: the column '{structure}' is null"))
+            failed.setdefault(row, PipelineError(_NO_STRUCTURE.format(structure)))
     return part._replace(failed=failed, structures=bytes_of(column)), rows.drop_columns([structure])
 
 

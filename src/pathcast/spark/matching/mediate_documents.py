@@ -92,11 +92,11 @@ class Mediating:
         check_entities(entities)
         names = documents.columns
         if STRUCTURE in names:
-            raise PipelineError(f"the column '{STRUCTURE}' already exists, and this stage adds it; rename it first")
+            raise PipelineError(f"the column '{STRUCTURE}' already exists, but the result needs this name; rename the column first")
         whole = (t.ShortType, t.IntegerType, t.LongType)
         wanted = [
-            (self.schema, (t.StringType,), "names of schemas must be strings"),
-            (self.version, whole, "versions must be whole numbers"),
+            (self.schema, (t.StringType,), "names of schemas must be strings: cast the column"),
+            (self.version, whole, "versions must be whole numbers: cast the column to int"),
         ]
         for name, kinds, expected in wanted:
             if name is not None and name not in names:
@@ -146,7 +146,7 @@ class Rewriting:
     def mapping(self, schema: str | None, version: int | None) -> Mapping:
         """The mapping of a row; raises `MappingError` if there is none."""
         if schema is None:
-            raise MappingError("unknown schema: the column with the name of the schema is null")
+            raise MappingError("unknown schema: the column with the name of the schema is null; fill in the name of a registered schema")
         return self._mediator.mapping(schema, version)
 
     def bridge(self, mapping: Mapping) -> tuple[PartReader, EventRewriter]:

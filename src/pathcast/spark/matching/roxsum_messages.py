@@ -32,7 +32,7 @@ MESSAGE, ROWS, COUNT, SIZE = "message", "rows", "documents", "bytes"
 # Bytes of distinct documents of open messages in a worker; beyond it, the largest messages are closed early.
 _HELD_BYTES = 64 << 20
 _JOINED_BYTES = 4 << 20
-_NO_DOCUMENT = "no document: the column is null"
+_NO_DOCUMENT = "no document: the column of documents is null; fill it, or drop the row"
 
 Batches = Iterator[pa.RecordBatch]
 
@@ -89,7 +89,9 @@ def expand(
     check_entities(entities)
     names = batched.columns
     if MESSAGE not in names or not isinstance(batched.schema[MESSAGE].dataType, t.BinaryType):
-        raise PipelineError(f"no column '{MESSAGE}' of binary messages; the columns are {', '.join(names)}")
+        raise PipelineError(
+            f"no binary column '{MESSAGE}', as summarize(…) writes it; the columns are {columns_in(batched.schema)}"
+        )
     schema = _expanded_schema(batched.schema, document)
     return batched.mapInArrow(expanding(document, message_limits, limits, entities, trusted=trusted), schema)
 
@@ -126,7 +128,7 @@ def expanding(
 
     def decode(message: bytes | None) -> list[bytes]:
         if message is None:
-            raise PipelineError("no message: the column is null")
+            raise PipelineError(f"no message: the column '{MESSAGE}' is null; drop the row, or request the message again")
         return RoXSum.decode_documents(
             message, limits=message_limits, document_limits=limits, entities=entities, trusted=trusted
         )
@@ -343,12 +345,16 @@ def _values(documents: list[bytes], details: pa.Array | None, kind: pa.DataType)
     """The documents of a message as a column; raises `MessageError` if they do not fit the row."""
     if details is not None and len(details) != len(documents):
         raise MessageError(
-            f"the message has {len(documents):,} documents, but its column '{ROWS}' lists {len(details):,}"
+            f"the message has {len(documents):,} documents, but its column '{ROWS}' lists {len(details):,}: the row is "
+            "damaged; request the message again"
         )
     try:
         return pa.array(documents, pa.binary()).cast(kind)
     except pa.ArrowInvalid:
-        raise MessageError("a document of the message is not UTF-8") from None
+        raise MessageError(
+            "a document of the message is not UTF-8, which a string column needs; cast the column to binary, or request the "
+            "message again"
+        ) from None
 
 
 # Schemas.
@@ -385,7 +391,7 @@ def _expanded_schema(schema: t.StructType, document: str) -> t.StructType:
         kind = schema[ROWS].dataType
         if not isinstance(kind, t.ArrayType) or not isinstance(kind.elementType, t.StructType):
             raise PipelineError(
-                f"column '{ROWS}' must be an array of structs, as `summarize` writes it; it is {kind.simpleString()}"
+                f"column '{ROWS}' must be an array of structs, as summarize(…) writes it, got {kind.simpleString()}"
             )
         fields += [t.StructField(field.name, field.dataType) for field in kind.elementType.fields]
     kind = schema[document].dataType if document in names else t.BinaryType()
@@ -393,5 +399,5 @@ def _expanded_schema(schema: t.StructType, document: str) -> t.StructType:
     found = [field.name for field in fields]
     for name in found:
         if found.count(name) > 1:
-            raise PipelineError(f"two columns would be named '{name}'; rename one before expanding")
+            raise PipelineError(f"two columns of the result would be named '{name}'; rename one of them before expand(…)")
     return t.StructType(fields)

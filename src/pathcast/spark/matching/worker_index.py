@@ -96,8 +96,8 @@ class Index:
             version = pin(self.place, *batch, lambda: latest(folder), self.pins)
         elif self.streaming:
             raise PipelineError(
-                "the task does not know its batch, so it cannot be pinned to a version of the index (foreachBatch over "
-                "Spark Connect hides it); match inside foreachBatch, with "
+                "the Spark task does not know its micro-batch (foreachBatch over Spark Connect hides it), so the "
+                "micro-batch cannot be pinned to a version of the index; match inside foreachBatch, with "
                 "PublishedIndex(index, version=pin_version(index, name, batch_id))"
             )
         else:
@@ -119,10 +119,13 @@ def find_index(
     index, version, pins, shards = chosen.folder, chosen.version, chosen.pins, chosen.shards
     if isinstance(index, str) and index.startswith(ARTIFACT):
         if shards is not None:
-            raise PipelineError("an artifact cannot be in shards; put the index in a folder that every worker can read")
+            raise PipelineError(
+                f"the artifact {index!r} cannot be in shards; omit shards=, or put the index in a folder that every worker "
+                "can read"
+            )
         if version is not None or pins is not None:
             raise PipelineError(
-                "an artifact has no versions, because it does not change during a session; omit version= and pins="
+                f"the artifact {index!r} has no versions: it does not change during a session; omit version= and pins="
             )
         return Index(index, streaming=streaming, limits=limits, entities=entities)
     folder = Path(index).absolute()
@@ -134,7 +137,10 @@ def find_index(
         if shards is None and not (folder / MANIFEST).is_file():
             raise PipelineError(f"no index at {folder}; create it with subscriptions.compile().save({str(index)!r})")
         if version is not None:
-            raise PipelineError(f"the index {folder} has no versions; create them with publish(matcher, folder)")
+            raise PipelineError(
+                f"the index {folder} has no versions, so no version {version}; omit version=, or publish(matcher, folder) "
+                "to another folder"
+            )
     elif not remote:
         if version is not None and version not in versions(folder):
             raise PipelineError(
@@ -150,10 +156,11 @@ def _check_shards(folder: Path, version: int | None, shards: int | None) -> None
     place = version_folder(folder, version if version in known else known[-1]) if is_versioned(folder) else folder
     found = shards_in(place)
     if found and shards != found:
-        raise PipelineError(f"the index {folder} is in {found} shards; match with PublishedIndex(…, shards={found})")
+        raise PipelineError(f"the index {folder} has {found} shards, got shards={shards}; use PublishedIndex(…, shards={found})")
     if shards is not None and not found:
         raise PipelineError(
-            f"the index {folder} is not in shards; create them with publish(matcher, folder, shards={shards})"
+            f"the index {folder} has no shards; omit shards=, or create them with publish(matcher, folder, "
+            f"shards={shards})"
         )
 
 

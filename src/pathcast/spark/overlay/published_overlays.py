@@ -72,9 +72,10 @@ def check_overlay(folder: AnyPath, version: int | None, at: str | None) -> Store
     place = version_folder(home, version or latest(home)) if is_versioned(home) else home
     if not (place / MANIFEST).is_file():
         raise PipelineError(f"no overlay at {home}; create one with publish_overlay(overlay, {str(folder)!r})")
-    if read_manifest(place)["kind"] != KIND:
+    if (kind := read_manifest(place)["kind"]) != KIND:
         raise PipelineError(
-            f"{home} is an index, not an overlay; create an overlay with publish_overlay(overlay, folder)"
+            f"{home} holds a snapshot of kind '{kind}', not an overlay; create an overlay with "
+            "publish_overlay(overlay, folder)"
         )
     found = StoredOverlay(place)
     if at is not None and at != found.source:

@@ -17,7 +17,10 @@ def query_id(checkpoint: AnyPath) -> str:
     try:
         return str(json.loads(place.read_text(encoding="utf-8"))["id"])
     except (OSError, ValueError, KeyError) as error:
-        raise PipelineError(f"{checkpoint} is not the checkpoint of a stream that has started: {error}") from None
+        raise PipelineError(
+            f"{checkpoint} is not the checkpoint of a stream that has started: {error}; give the stream's checkpoint "
+            "folder, and start the stream first"
+        ) from None
 
 
 def begun(checkpoint: AnyPath) -> set[int]:
@@ -41,7 +44,8 @@ def batch_at(checkpoint: AnyPath, time: int) -> int:
         if facts["batchTimestampMs"] == time:
             return number
     raise PipelineError(
-        f"no micro-batch of {checkpoint} has the time {time}; put the checkpoint in a folder that all workers share"
+        f"the checkpoint {checkpoint} has no micro-batch with timestamp {time} ms, as this Spark worker sees it; put the "
+        "checkpoint in a folder that all workers share"
     )
 
 

@@ -35,7 +35,7 @@ def plan(pipeline: Pipeline) -> Iterator[tuple[str, str]]:
     if pipeline.mediation is not None:
         given = pipeline.mediation
         if not Path(given.mediator).is_dir() and not is_address(given.mediator):
-            raise PipelineError(f"{pipeline.file}: mediation.mediator: {given.mediator} does not exist")
+            raise PipelineError(f"{pipeline.file}: mediation.mediator: {given.mediator} does not exist; create it with mediator.save(…)")
         version = f", version in column {given.version}" if given.version else ""
         yield "mediation", f"{given.mediator}: schema in column {given.schema}{version}"
     yield "index", _index(pipeline)
@@ -44,7 +44,7 @@ def plan(pipeline: Pipeline) -> Iterator[tuple[str, str]]:
     table = pipeline.subscriptions.table
     if table is not None:
         if not _exists(table):
-            raise PipelineError(f"{pipeline.file}: subscriptions.table: {table} does not exist")
+            raise PipelineError(f"{pipeline.file}: subscriptions.table: {table} does not exist; correct the path")
         changes = pipeline.subscriptions.changes
         yield "compiled from", f"{table}{f' and its changes {changes}' if changes else ''}"
     yield "deliveries", f"{_sink(pipeline.deliveries, stream is not None)}: {_ROWS[pipeline.deliveries.per]}"
@@ -63,7 +63,7 @@ def plan(pipeline: Pipeline) -> Iterator[tuple[str, str]]:
         yield "Spark setting", f"{key} = {value}"
     for path in source.path:
         if not _exists(path):
-            raise PipelineError(f"{pipeline.file}: source.path: {path} does not exist")
+            raise PipelineError(f"{pipeline.file}: source.path: {path} does not exist; correct the path")
 
 
 def _index(pipeline: Pipeline) -> str:

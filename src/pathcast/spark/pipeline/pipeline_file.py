@@ -33,7 +33,7 @@ _WRITTEN = (
     "stream.checkpoint",
 )
 _NEEDS_A_SCHEMA = ("parquet", "orc", "json", "csv", "avro", "xml")
-_LOCAL = "must be a local or mounted folder, not an address"
+_LOCAL = 'must be a local or mounted folder, got the address "{}"; give the path of a folder'
 # A key and its problem.
 Wrong = Iterator[tuple[str, str]]
 
@@ -89,11 +89,12 @@ def _source(pipeline: Pipeline) -> Wrong:
     if streams and len(source.path) > 1:
         yield "source.path", "a stream reads one path; use a pattern, such as news/*/*.parquet, for several folders"
     if streams and form in _NEEDS_A_SCHEMA and source.schema is None:
-        yield "source.schema", f"is missing: a stream of {form} cannot infer its columns"
+        yield "source.schema", f'is missing: a stream of {form} cannot infer its columns; list them, such as "number long, xml binary"'
 
 
 def _documents_by_path(file: TomlFile, pipeline: Pipeline) -> Wrong:
-    why = "needs documents in a column, not documents by path"
+    by = 'format = "files"' if pipeline.source.document_path is None else "source.document_path"
+    why = f'needs documents in a column, but {by} gives paths; use format = "binaryFile", or source.document'
     for key in ("mediation.mediator", "overlay.topology", "overlay.levels", "joins.schema", "subscriptions.shards"):
         if file.has(key):
             yield key, why
@@ -104,7 +105,7 @@ def _documents_by_path(file: TomlFile, pipeline: Pipeline) -> Wrong:
 def _subscriptions(file: TomlFile, pipeline: Pipeline) -> Wrong:
     given, deliveries = pipeline.subscriptions, pipeline.deliveries
     if deliveries.by == "id" and deliveries.per != "document":
-        yield "deliveries.by", '"id" needs per = "document"'
+        yield "deliveries.by", f'"id" needs deliveries.per = "document", got "{deliveries.per}"'
     for key in ("table_format", "changes", "namespaces", "invalid", "max_invalid"):
         if file.has(f"subscriptions.{key}") and given.table is None:
             yield f"subscriptions.{key}", "needs subscriptions.table, which is missing"
@@ -113,7 +114,8 @@ def _subscriptions(file: TomlFile, pipeline: Pipeline) -> Wrong:
     if given.shards is not None and deliveries.per == "document":
         yield (
             "deliveries.per",
-            '"document" does not work with subscriptions.shards: each shard has only some subscribers',
+            '"document" does not work with subscriptions.shards, because each shard has only some subscribers; use '
+            '"subscriber" or "message"',
         )
 
 
@@ -129,32 +131,32 @@ def _overlay(file: TomlFile, pipeline: Pipeline, overlay: OverlayPart) -> Wrong:
     if file.has("overlay.fanout") and overlay.levels is None:
         yield "overlay.fanout", "needs overlay.levels, which is missing"
     if given.shards is not None:
-        yield "subscriptions.shards", "does not work with [overlay]: the routers of an overlay are its shards"
+        yield "subscriptions.shards", "does not work with [overlay], whose routers already divide the subscriptions; omit the key"
     if pipeline.deliveries.by == "id":
-        yield "deliveries.by", "does not work with [overlay]: routers know subscribers, not subscriptions"
+        yield "deliveries.by", '"id" does not work with [overlay]: routers know subscribers only; use "subscriber"'
 
 
 def _joins(file: TomlFile, pipeline: Pipeline, joins: Joins) -> Wrong:
     if joins.subscriptions is None and joins.versions is None:
         yield "joins.subscriptions", "is missing: give joins.subscriptions, a file, or joins.versions, a folder"
     if is_address(joins.versions or ""):
-        yield "joins.versions", _LOCAL
+        yield "joins.versions", _LOCAL.format(joins.versions)
     for key in ("joins.per", "joins.shards"):
         if file.has(key) and joins.deliveries is None:
             yield key, "needs joins.deliveries, which is missing"
     if joins.contents is not None and joins.versions is None:
-        yield "joins.contents", "needs joins.versions: without it no subscription is new in a micro-batch"
+        yield "joins.contents", "needs joins.versions, without which no subscription is ever new; set joins.versions, or omit the key"
     if joins.contents is not None and pipeline.stream is None:
-        yield "joins.contents", "needs [stream]: in a batch, all tables are empty at the start"
+        yield "joins.contents", "needs [stream]: in a batch, all tables are empty at the start; omit the key"
 
 
 def _stream(file: TomlFile, pipeline: Pipeline, stream: Stream) -> Wrong:
     sinks = {"deliveries": pipeline.deliveries, "dead_letters": pipeline.dead_letters, "joins": pipeline.joins}
     for name, sink in sinks.items():
         if sink is not None and file.has(f"{name}.mode") and sink.mode != "append":
-            yield f"{name}.mode", f'"{sink.mode}" is for batches; a stream appends'
+            yield f"{name}.mode", f'"{sink.mode}" is for batches only; a stream appends, so omit the key'
     if is_address(stream.checkpoint):
-        yield "stream.checkpoint", _LOCAL
+        yield "stream.checkpoint", _LOCAL.format(stream.checkpoint)
 
 
 def _settling(file: TomlFile, pipeline: Pipeline) -> Wrong:
@@ -162,7 +164,7 @@ def _settling(file: TomlFile, pipeline: Pipeline) -> Wrong:
     source = pipeline.source
     waits = pipeline.stream is not None and source.settles
     if not waits and file.has("source.settle"):
-        yield "source.settle", "needs a stream of files or binaryFile in a local or mounted folder"
+        yield "source.settle", 'needs [stream], format = "files" or "binaryFile", and a local or mounted folder; otherwise omit the key'
     if waits and source.schema is not None:
         yield "source.schema", f'format = "{source.format}" has fixed columns in a stream; omit the key'
     try:

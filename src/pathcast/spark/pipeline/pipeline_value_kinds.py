@@ -20,8 +20,9 @@ def _namespaces(value: Any, _: Path) -> Mapping[str, str] | str:
         raise RefusedValueError(
             "XPath 1.0 has no default namespace; give the namespace a prefix, and use the prefix in expressions"
         )
-    if not all(value.values()):
-        raise RefusedValueError("the URI of a prefix must not be empty")
+    for prefix, uri in value.items():
+        if not uri:
+            raise RefusedValueError(f"the URI of the prefix '{prefix}' is empty; give a URI, or remove the prefix")
     return value
 
 

@@ -68,9 +68,9 @@ def compile_subscriptions(
     `max_invalid` of the subscriptions are invalid, nothing is published either, and `report.version` is 0.
     """
     if subscriptions is None and changes is None:
-        raise PipelineError("give subscriptions, changes, or both")
+        raise PipelineError("neither subscriptions nor changes= is given; give at least one of them")
     if subscriptions is None and shards is not None:
-        raise PipelineError("shards= needs the whole set: give subscriptions as well as changes")
+        raise PipelineError("shards= needs all subscriptions, but only changes= is given; give subscriptions, or omit shards=")
     check_keep(keep)
     Subscriptions(namespaces)  # raises on invalid ones
     table, changed = (None if each is None else _frame(each) for each in (subscriptions, changes))

@@ -155,14 +155,14 @@ def turn(folder: AnyPath, token: str, *, keep: int = KEEP, grace: float = GRACE)
 def check_keep(keep: int) -> None:
     """Reject a `keep` below 1."""
     if keep < 1:
-        raise PipelineError(f"keep must be at least 1, got {keep}: the newest version must stay")
+        raise PipelineError(f"keep must be at least 1, because the newest version is always kept, got {keep}")
 
 
 def check_home(folder: AnyPath) -> Path:
     """The folder of versions, created if it does not exist; raises `PipelineError` for an index without versions."""
     place = Path(folder)
     if (place / MANIFEST).exists():
-        raise PipelineError(f"{place} is an index without versions; publish to another folder")
+        raise PipelineError(f"{place} is an index without versions, which cannot get versions; publish to another folder")
     home = place / _VERSIONS
     home.mkdir(parents=True, exist_ok=True)
     return home

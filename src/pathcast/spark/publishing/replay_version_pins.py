@@ -86,8 +86,8 @@ def _read(place: Path) -> int | None:
         return None
     if not text.strip().isdecimal():
         raise PipelineError(
-            f"the file {place} must hold the number of the version that its micro-batch used, got {text[:40]!r}; "
-            "restore it"
+            f"{place} is damaged: expected the number of the version that its micro-batch used, got {text[:40]!r}; "
+            "restore the file from a backup"
         )
     return int(text)
 

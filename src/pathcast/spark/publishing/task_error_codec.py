@@ -34,8 +34,9 @@ def read_failure(data: bytes) -> PathcastError:
     if name not in _KINDS:
         raise _FAILURE.damaged(f"unknown error {name!r:.60}")
     error = _KINDS[name](reason)
-    if not {field for field, _ in fields} <= vars(error).keys():
-        raise _FAILURE.damaged(f"{name} does not have these fields")
+    unknown = sorted({field for field, _ in fields} - vars(error).keys())
+    if unknown:
+        raise _FAILURE.damaged(f"{name} has no field {unknown[0]!r:.60}")
     vars(error).update(fields)
     return error
 
