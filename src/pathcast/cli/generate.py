@@ -103,7 +103,8 @@ def subscriptions(
 
     if sample is not None and match_rate is None:
         refuse(
-            "--sample needs --match-rate: the sample serves to measure the match rate; add --match-rate, or omit --sample"
+            "--sample needs --match-rate: the sample serves to measure the match rate; add --match-rate, or omit "
+            "--sample"
         )
     write = _writer(output, with_subscribers=readers > 0, force=force)
     with _errors_as_messages(output), _progress("subscriptions", count) as advance:

@@ -56,7 +56,10 @@ def map_schema(
     for local, there in known.items():
         for path, tree, side in ((local, theirs, "local"), (there, glob, "global")):
             if path not in (paths := _paths(tree)):
-                advice = suggestion(path, paths) or f"; its paths are {', '.join(sorted(paths)[:5])}{', …' * (len(paths) > 5)}"
+                advice = (
+                    suggestion(path, paths)
+                    or f"; its paths are {', '.join(sorted(paths)[:5])}{', …' * (len(paths) > 5)}"
+                )
                 refuse(f"--pair {local}={there}: the {side} schema has no path '{path}'{advice}")
     mapping = Mediator(glob).register(name or local_schema.stem, theirs, correspondence=known)
     _write(mapping.write(), output)

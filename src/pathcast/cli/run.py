@@ -70,7 +70,9 @@ def run(
     if master is not None and remote is not None:
         refuse("give --master or --remote, not both")
     if master is not None and not _MASTER.fullmatch(master):
-        refuse(f"--master {master}: not a Spark master; use local[4], local[*], spark://host:7077, k8s://host:443 or yarn")
+        refuse(
+            f"--master {master}: not a Spark master; use local[4], local[*], spark://host:7077, k8s://host:443 or yarn"
+        )
     if remote is not None and not remote.startswith(("sc://", "local")):
         refuse(f"--remote {remote}: not a Spark Connect URL; use sc://host:15002, or local[2] to start a server here")
     pipeline = read_pipeline(file)

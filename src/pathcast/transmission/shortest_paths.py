@@ -67,7 +67,8 @@ class ShortestPaths:
         at, found = self.topology.number(target), []
         if tree.hops[at] < 0:
             raise TopologyError(
-                f"no path from '{self.topology.name(source)}' to '{self.topology.nodes[at]}'; add links that connect them"
+                f"no path from '{self.topology.name(source)}' to '{self.topology.nodes[at]}'; add links that "
+                "connect them"
             )
         while (lane := int(tree.lanes[at])) >= 0:
             found.append(lane)

@@ -147,7 +147,10 @@ def _together(file: TomlFile, said: TopologyFile) -> Iterator[tuple[str, str]]:
     if said.kind is not None and getattr(said, wanted[0]) is None:
         yield wanted[0], f'is missing; kind = "{said.kind}" requires it'
     if said.kind is None and isinstance(said.nodes, int):
-        yield "nodes", f'is {said.nodes}, but kind is missing; set kind, such as "chain", or list the names of the nodes'
+        yield (
+            "nodes",
+            f'is {said.nodes}, but kind is missing; set kind, such as "chain", or list the names of the nodes',
+        )
     if said.kind is not None and isinstance(said.nodes, tuple):
         yield "nodes", f'must be a number with kind = "{said.kind}", got a list of names; omit kind to list nodes'
     if said.kind is None and not said.nodes and not said.link:

@@ -121,7 +121,8 @@ class Story:
                 self._fail(f"the stream ended too early, with status {running.returncode}")
             if time.perf_counter() - last > PATIENCE:
                 self._fail(
-                    f"the stream has not finished a micro-batch for {PATIENCE} s; end other programs and run the demo again"
+                    f"the stream has not finished a micro-batch for {PATIENCE} s; end other programs and run the "
+                    "demo again"
                 )
             time.sleep(0.05)
         self._tell()

@@ -41,7 +41,9 @@ def list_files(
     certain = not is_pattern(pattern)
     for root in roots(pattern):
         if certain and not os.path.exists(root):  # noqa: PTH110
-            raise PipelineError(f"the source folder or file {root!r} does not exist; correct the path, or create the folder")
+            raise PipelineError(
+                f"the source folder or file {root!r} does not exist; correct the path, or create the folder"
+            )
         for path in _files(root, recursive):
             if path in known or path in given:
                 continue
@@ -182,4 +184,6 @@ def _matching(part: str) -> re.Pattern[str] | None:
     try:
         return re.compile("".join(parts), re.DOTALL) if wild else None
     except re.error as error:
-        raise PipelineError(f"the name {part!r} in the path is not a valid pattern: {error}; write '\\[' for the character itself") from None
+        raise PipelineError(
+            f"the name {part!r} in the path is not a valid pattern: {error}; write '\\[' for the character itself"
+        ) from None

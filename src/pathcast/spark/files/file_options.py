@@ -101,7 +101,9 @@ def check_names(given: Mapping[str, str], *, arguments: bool) -> None:
             advice = "Pathcast sets it; omit the option" if key is None else f"use the key {key} instead"
             raise PipelineError(f"option {name} cannot be set in source.options: {advice}")
         if name.lower() in _REFUSED:
-            raise PipelineError(f"option {name} is not supported for a stream over files; omit it: {_REFUSED[name.lower()]}")
+            raise PipelineError(
+                f"option {name} is not supported for a stream over files; omit it: {_REFUSED[name.lower()]}"
+            )
         if name.lower() not in _OPTIONS:
             near = difflib.get_close_matches(name.lower(), _OPTIONS, n=1)
             known = ", ".join(option for option in _OPTIONS.values() if option not in _ARGUMENTS)

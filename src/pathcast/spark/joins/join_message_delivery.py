@@ -23,6 +23,7 @@ from pathcast.messages import decode
 from pathcast.network import Recipients
 from pathcast.store import offsets_of
 
+from ..matching.column_checks import columns_in
 from ..matching.match_documents import SHARD_COLUMN
 from ..publishing.index_versions import AnyPath
 from .worker_join_subscriptions import Subscribed, find_subscriptions
@@ -57,7 +58,9 @@ def deliver_joins(
     _check_messages(messages, [*added, *([SHARD_COLUMN] if shards is not None else [])])
     if (subscriptions is None) == (versions is None):
         got = "neither" if subscriptions is None else "both"
-        raise PipelineError(f"give either subscriptions (a StandingJoins) or versions= (a folder of versions), got {got}")
+        raise PipelineError(
+            f"give either subscriptions (a StandingJoins) or versions= (a folder of versions), got {got}"
+        )
     if shards is not None and shards < 1:
         raise PipelineError(f"shards must be a whole number of at least 1, got {shards}")
     subscribed = find_subscriptions(
@@ -127,4 +130,6 @@ def _check_messages(messages: DataFrame, added: list[str]) -> None:
         raise PipelineError(f"no binary column 'message', as join_subscriptions(…) adds it; the columns are {columns}")
     for name in names:
         if name.lower() in added:
-            raise PipelineError(f"the column '{name}' already exists, but the result needs this name; rename the column first")
+            raise PipelineError(
+                f"the column '{name}' already exists, but the result needs this name; rename the column first"
+            )

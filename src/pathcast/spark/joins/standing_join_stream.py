@@ -71,7 +71,9 @@ def join_subscriptions(
     _check_changes(changes)
     if (subscriptions is None) == (versions is None):
         got = "neither" if subscriptions is None else "both"
-        raise PipelineError(f"give either subscriptions (a StandingJoins) or versions= (a folder of versions), got {got}")
+        raise PipelineError(
+            f"give either subscriptions (a StandingJoins) or versions= (a folder of versions), got {got}"
+        )
     timed = checkpoint is not None and changes.isStreaming and is_remote()
     subscribed = find_subscriptions(
         subscriptions,

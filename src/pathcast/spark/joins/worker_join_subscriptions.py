@@ -88,7 +88,8 @@ class Subscribed:
         assert self.index is not None
         if batch is None and self.index.unpinned():
             raise PipelineError(
-                "the Spark task does not know its micro-batch (foreachBatch over Spark Connect hides it), which selects the "
+                "the Spark task does not know its micro-batch (foreachBatch over Spark Connect hides it), which "
+                "selects the "
                 "version of the subscriptions; give join_subscriptions the stream's checkpoint=…, and deliver_joins "
                 "inside foreachBatch version=pin_version(versions, query_id(checkpoint), batch)"
             )
@@ -113,7 +114,9 @@ def find_subscriptions(
     where = None if checkpoint is None else str(Path(checkpoint).absolute())
     if versions is None:
         if pins is not None or version is not None:
-            raise PipelineError("pins= and version= need versions=, the folder of published subscriptions; add versions=, or omit both")
+            raise PipelineError(
+                "pins= and version= need versions=, the folder of published subscriptions; add versions=, or omit both"
+            )
         assert standing is not None
         return Subscribed(ship(standing, folder, most_bytes), None, where)
     if folder is not None:

@@ -118,7 +118,9 @@ def read_file(path: str | None, limits: Limits) -> bytes:
     try:
         address = urlsplit(path)
     except ValueError as error:
-        raise DocumentError(f"cannot read {path!r}: {error}; give a path, or a URI such as file:///folder/story.xml") from None
+        raise DocumentError(
+            f"cannot read {path!r}: {error}; give a path, or a URI such as file:///folder/story.xml"
+        ) from None
     if not address.scheme or not path.startswith(f"{address.scheme}:"):
         return content(Path(path), limits)[0]
     if address.scheme != "file" or address.netloc not in ("", "localhost"):

@@ -35,7 +35,10 @@ def check_structure(schema: t.StructType, structure: str, document_path: str | N
             "structure= does not work with document_path=: structures refer to documents in the same row; use document="
         )
     if "error" in names and schema["error"].dataType != ERROR:
-        raise PipelineError(f"the column 'error' is of type {schema['error'].dataType.simpleString()}, so Pathcast did not make it; rename it")
+        raise PipelineError(
+            f"the column 'error' is of type {schema['error'].dataType.simpleString()}, so Pathcast did not make "
+            "it; rename it"
+        )
 
 
 def check_columns(schema: t.StructType, document: str, document_path: str | None, added: list[str]) -> None:
@@ -47,7 +50,8 @@ def check_columns(schema: t.StructType, document: str, document_path: str | None
     kind = schema[column].dataType
     if document_path is None and not isinstance(kind, t.BinaryType | t.StringType):
         raise PipelineError(
-            f"the column '{column}' is of type {kind.simpleString()}; documents must be binary or string: cast the column"
+            f"the column '{column}' is of type {kind.simpleString()}; documents must be binary or string: cast "
+            "the column"
         )
     if document_path is not None and not isinstance(kind, t.StringType):
         raise PipelineError(f"the column '{column}' is of type {kind.simpleString()}; cast it to string")
@@ -56,4 +60,6 @@ def check_columns(schema: t.StructType, document: str, document_path: str | None
         raise PipelineError(f"two columns are named '{twice}'; rename one of them")
     for name in names:
         if name.lower() in added:  # Spark's column names ignore case
-            raise PipelineError(f"the column '{name}' already exists, but the result needs this name; rename the column first")
+            raise PipelineError(
+                f"the column '{name}' already exists, but the result needs this name; rename the column first"
+            )

@@ -32,7 +32,9 @@ def deliver(matched: DataFrame) -> DataFrame:
     """One row per document and subscriber: the document's columns and `subscriber`."""
     _need(matched, "subscribers", 'match_documents(…, by="subscriber")')
     if "subscriber" in matched.columns:
-        raise PipelineError("the column 'subscriber' already exists, but the result needs this name; rename the column first")
+        raise PipelineError(
+            "the column 'subscriber' already exists, but the result needs this name; rename the column first"
+        )
     rows = matched.withColumn("subscriber", f.explode("subscribers"))
     return rows.drop("subscribers", "error", MEASURED.name)
 
@@ -68,7 +70,9 @@ def with_source(documents: DataFrame) -> DataFrame:
     """
     for name in (SOURCE_FILE, SOURCE_OFFSET):
         if name in documents.columns:
-            raise PipelineError(f"the column '{name}' already exists, but the result needs this name; rename the column first")
+            raise PipelineError(
+                f"the column '{name}' already exists, but the result needs this name; rename the column first"
+            )
     try:
         facts = documents.select("_metadata").schema["_metadata"].dataType
     except AnalysisException:

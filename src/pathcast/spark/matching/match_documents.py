@@ -193,6 +193,7 @@ def matching_stage(index: Index, by: By, measure: bool) -> Callable[[], Stage]:
 
     return open_stage
 
+
 _NO_STRUCTURE = "no structure: the column '{}' is null; fill it with parse_documents(…) or mediate(…)"
 
 

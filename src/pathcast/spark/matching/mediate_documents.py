@@ -92,7 +92,9 @@ class Mediating:
         check_entities(entities)
         names = documents.columns
         if STRUCTURE in names:
-            raise PipelineError(f"the column '{STRUCTURE}' already exists, but the result needs this name; rename the column first")
+            raise PipelineError(
+                f"the column '{STRUCTURE}' already exists, but the result needs this name; rename the column first"
+            )
         whole = (t.ShortType, t.IntegerType, t.LongType)
         wanted = [
             (self.schema, (t.StringType,), "names of schemas must be strings: cast the column"),
@@ -146,7 +148,10 @@ class Rewriting:
     def mapping(self, schema: str | None, version: int | None) -> Mapping:
         """The mapping of a row; raises `MappingError` if there is none."""
         if schema is None:
-            raise MappingError("unknown schema: the column with the name of the schema is null; fill in the name of a registered schema")
+            raise MappingError(
+                "unknown schema: the column with the name of the schema is null; fill in the name of a "
+                "registered schema"
+            )
         return self._mediator.mapping(schema, version)
 
     def bridge(self, mapping: Mapping) -> tuple[PartReader, EventRewriter]:

@@ -25,7 +25,7 @@ from pathcast.errors import MessageError, PathcastError, PipelineError
 from pathcast.roxsum import MessageLimits, RoXSum
 
 from .arrow_document_columns import error_column
-from .column_checks import ERROR, check_columns, check_entities
+from .column_checks import ERROR, check_columns, check_entities, columns_in
 from .group_rows_by_key import Documents, GroupCollector, RowGroups, joined, take_rows
 
 MESSAGE, ROWS, COUNT, SIZE = "message", "rows", "documents", "bytes"
@@ -128,7 +128,9 @@ def expanding(
 
     def decode(message: bytes | None) -> list[bytes]:
         if message is None:
-            raise PipelineError(f"no message: the column '{MESSAGE}' is null; drop the row, or request the message again")
+            raise PipelineError(
+                f"no message: the column '{MESSAGE}' is null; drop the row, or request the message again"
+            )
         return RoXSum.decode_documents(
             message, limits=message_limits, document_limits=limits, entities=entities, trusted=trusted
         )
@@ -352,7 +354,8 @@ def _values(documents: list[bytes], details: pa.Array | None, kind: pa.DataType)
         return pa.array(documents, pa.binary()).cast(kind)
     except pa.ArrowInvalid:
         raise MessageError(
-            "a document of the message is not UTF-8, which a string column needs; cast the column to binary, or request the "
+            "a document of the message is not UTF-8, which a string column needs; cast the column to binary, or "
+            "request the "
             "message again"
         ) from None
 
@@ -399,5 +402,7 @@ def _expanded_schema(schema: t.StructType, document: str) -> t.StructType:
     found = [field.name for field in fields]
     for name in found:
         if found.count(name) > 1:
-            raise PipelineError(f"two columns of the result would be named '{name}'; rename one of them before expand(…)")
+            raise PipelineError(
+                f"two columns of the result would be named '{name}'; rename one of them before expand(…)"
+            )
     return t.StructType(fields)

@@ -120,7 +120,8 @@ def find_index(
     if isinstance(index, str) and index.startswith(ARTIFACT):
         if shards is not None:
             raise PipelineError(
-                f"the artifact {index!r} cannot be in shards; omit shards=, or put the index in a folder that every worker "
+                f"the artifact {index!r} cannot be in shards; omit shards=, or put the index in a folder that "
+                "every worker "
                 "can read"
             )
         if version is not None or pins is not None:
@@ -138,7 +139,8 @@ def find_index(
             raise PipelineError(f"no index at {folder}; create it with subscriptions.compile().save({str(index)!r})")
         if version is not None:
             raise PipelineError(
-                f"the index {folder} has no versions, so no version {version}; omit version=, or publish(matcher, folder) "
+                f"the index {folder} has no versions, so no version {version}; omit version=, or "
+                "publish(matcher, folder) "
                 "to another folder"
             )
     elif not remote:
@@ -156,7 +158,9 @@ def _check_shards(folder: Path, version: int | None, shards: int | None) -> None
     place = version_folder(folder, version if version in known else known[-1]) if is_versioned(folder) else folder
     found = shards_in(place)
     if found and shards != found:
-        raise PipelineError(f"the index {folder} has {found} shards, got shards={shards}; use PublishedIndex(…, shards={found})")
+        raise PipelineError(
+            f"the index {folder} has {found} shards, got shards={shards}; use PublishedIndex(…, shards={found})"
+        )
     if shards is not None and not found:
         raise PipelineError(
             f"the index {folder} has no shards; omit shards=, or create them with publish(matcher, folder, "

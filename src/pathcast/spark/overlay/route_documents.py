@@ -153,7 +153,9 @@ def _given(options: RoutingOptions) -> RoutingOptions:
         raise TypeError(f"unknown option '{name}'; known: {', '.join(_DEFAULTS)}")
     given: RoutingOptions = {**_DEFAULTS, **options}
     if given["mediation"] is not None and given["structure"] is not None:
-        raise PipelineError("mediation= cannot be combined with structure=, because it makes structures itself; omit structure=")
+        raise PipelineError(
+            "mediation= cannot be combined with structure=, because it makes structures itself; omit structure="
+        )
     check_entities(given["entities"])
     return given
 
@@ -230,7 +232,8 @@ def _hops(overlay: AnyOverlay, version: int | None, at: str | None) -> int:
         return int(overlay.topology.rooted(overlay.root if at is None else at).depth.max()) + 1
     if is_remote() or str(overlay).startswith(ARTIFACT):
         raise PipelineError(
-            f"spread=True needs the number of hops, but the driver cannot read the overlay {str(overlay)!r}; omit spread=True, "
+            f"spread=True needs the number of hops, but the driver cannot read the overlay {str(overlay)!r}; "
+            "omit spread=True, "
             "or give a folder on a disk of the driver, without Spark Connect"
         )
     return check_overlay(overlay, version, at).hops

@@ -181,7 +181,10 @@ def _handled(
             yield (place, messages.router, messages.sender, None, *mine), None
         for number in subscribers[offsets[at] : offsets[at + 1]]:
             yield (place, messages.router, messages.sender, handled.names[number], *mine), None
-    more = PipelineError("the overlay has more hops now than when this query started, so this document was not forwarded; restart the query")
+    more = PipelineError(
+        "the overlay has more hops now than when this query started, so this document was not forwarded; restart "
+        "the query"
+    )
     for sent in handled.sent:
         for at, place in enumerate(sent.documents.tolist()):
             header = sent.header(at)

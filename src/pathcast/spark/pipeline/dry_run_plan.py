@@ -35,7 +35,9 @@ def plan(pipeline: Pipeline) -> Iterator[tuple[str, str]]:
     if pipeline.mediation is not None:
         given = pipeline.mediation
         if not Path(given.mediator).is_dir() and not is_address(given.mediator):
-            raise PipelineError(f"{pipeline.file}: mediation.mediator: {given.mediator} does not exist; create it with mediator.save(…)")
+            raise PipelineError(
+                f"{pipeline.file}: mediation.mediator: {given.mediator} does not exist; create it with mediator.save(…)"
+            )
         version = f", version in column {given.version}" if given.version else ""
         yield "mediation", f"{given.mediator}: schema in column {given.schema}{version}"
     yield "index", _index(pipeline)

@@ -82,7 +82,8 @@ def claim(sink: Sink, stream: Stream, number: int) -> None:
     found = _of_others(folder, mine, number)
     if found is not None:
         raise PipelineError(
-            f"{folder} holds rows that this stream did not write ({found}); choose another folder for this stream, or remove these rows"
+            f"{folder} holds rows that this stream did not write ({found}); choose another folder for this "
+            "stream, or remove these rows"
         )
     folder.mkdir(parents=True, exist_ok=True)
     fresh = folder / f"{_MARK}-{secrets.token_hex(4)}"

@@ -89,7 +89,10 @@ def _source(pipeline: Pipeline) -> Wrong:
     if streams and len(source.path) > 1:
         yield "source.path", "a stream reads one path; use a pattern, such as news/*/*.parquet, for several folders"
     if streams and form in _NEEDS_A_SCHEMA and source.schema is None:
-        yield "source.schema", f'is missing: a stream of {form} cannot infer its columns; list them, such as "number long, xml binary"'
+        yield (
+            "source.schema",
+            f'is missing: a stream of {form} cannot infer its columns; list them, such as "number long, xml binary"',
+        )
 
 
 def _documents_by_path(file: TomlFile, pipeline: Pipeline) -> Wrong:
@@ -114,8 +117,10 @@ def _subscriptions(file: TomlFile, pipeline: Pipeline) -> Wrong:
     if given.shards is not None and deliveries.per == "document":
         yield (
             "deliveries.per",
-            '"document" does not work with subscriptions.shards, because each shard has only some subscribers; use '
-            '"subscriber" or "message"',
+            (
+                '"document" does not work with subscriptions.shards, because each shard has only some subscribers; use '
+                '"subscriber" or "message"'
+            ),
         )
 
 
@@ -131,7 +136,10 @@ def _overlay(file: TomlFile, pipeline: Pipeline, overlay: OverlayPart) -> Wrong:
     if file.has("overlay.fanout") and overlay.levels is None:
         yield "overlay.fanout", "needs overlay.levels, which is missing"
     if given.shards is not None:
-        yield "subscriptions.shards", "does not work with [overlay], whose routers already divide the subscriptions; omit the key"
+        yield (
+            "subscriptions.shards",
+            "does not work with [overlay], whose routers already divide the subscriptions; omit the key",
+        )
     if pipeline.deliveries.by == "id":
         yield "deliveries.by", '"id" does not work with [overlay]: routers know subscribers only; use "subscriber"'
 
@@ -145,7 +153,10 @@ def _joins(file: TomlFile, pipeline: Pipeline, joins: Joins) -> Wrong:
         if file.has(key) and joins.deliveries is None:
             yield key, "needs joins.deliveries, which is missing"
     if joins.contents is not None and joins.versions is None:
-        yield "joins.contents", "needs joins.versions, without which no subscription is ever new; set joins.versions, or omit the key"
+        yield (
+            "joins.contents",
+            "needs joins.versions, without which no subscription is ever new; set joins.versions, or omit the key",
+        )
     if joins.contents is not None and pipeline.stream is None:
         yield "joins.contents", "needs [stream]: in a batch, all tables are empty at the start; omit the key"
 
@@ -164,7 +175,10 @@ def _settling(file: TomlFile, pipeline: Pipeline) -> Wrong:
     source = pipeline.source
     waits = pipeline.stream is not None and source.settles
     if not waits and file.has("source.settle"):
-        yield "source.settle", 'needs [stream], format = "files" or "binaryFile", and a local or mounted folder; otherwise omit the key'
+        yield (
+            "source.settle",
+            'needs [stream], format = "files" or "binaryFile", and a local or mounted folder; otherwise omit the key',
+        )
     if waits and source.schema is not None:
         yield "source.schema", f'format = "{source.format}" has fixed columns in a stream; omit the key'
     try:

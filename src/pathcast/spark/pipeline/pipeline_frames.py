@@ -151,10 +151,13 @@ def _check_sinks(documents: DataFrame, pipeline: Pipeline) -> None:
             if column not in known:
                 near = difflib.get_close_matches(column, known, n=1)
                 advice = f"did you mean {near[0]}?" if near else f"its columns are {', '.join(known)}"
-                raise PipelineError(f"{pipeline.file}: {section}.columns: the source has no column '{column}'; {advice}")
+                raise PipelineError(
+                    f"{pipeline.file}: {section}.columns: the source has no column '{column}'; {advice}"
+                )
     if pipeline.stream is not None and BATCH in documents.columns:
         raise PipelineError(
-            f"{pipeline.file}: the source has a column '{BATCH}', but the stream adds a column of this name; rename the "
+            f"{pipeline.file}: the source has a column '{BATCH}', but the stream adds a column of this name; "
+            "rename the "
             "column in the source, or remove it from source.schema"
         )
 

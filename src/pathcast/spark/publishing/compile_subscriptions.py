@@ -70,7 +70,9 @@ def compile_subscriptions(
     if subscriptions is None and changes is None:
         raise PipelineError("neither subscriptions nor changes= is given; give at least one of them")
     if subscriptions is None and shards is not None:
-        raise PipelineError("shards= needs all subscriptions, but only changes= is given; give subscriptions, or omit shards=")
+        raise PipelineError(
+            "shards= needs all subscriptions, but only changes= is given; give subscriptions, or omit shards="
+        )
     check_keep(keep)
     Subscriptions(namespaces)  # raises on invalid ones
     table, changed = (None if each is None else _frame(each) for each in (subscriptions, changes))

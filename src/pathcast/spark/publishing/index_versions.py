@@ -162,7 +162,9 @@ def check_home(folder: AnyPath) -> Path:
     """The folder of versions, created if it does not exist; raises `PipelineError` for an index without versions."""
     place = Path(folder)
     if (place / MANIFEST).exists():
-        raise PipelineError(f"{place} is an index without versions, which cannot get versions; publish to another folder")
+        raise PipelineError(
+            f"{place} is an index without versions, which cannot get versions; publish to another folder"
+        )
     home = place / _VERSIONS
     home.mkdir(parents=True, exist_ok=True)
     return home

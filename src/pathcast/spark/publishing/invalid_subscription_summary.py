@@ -93,7 +93,10 @@ def described(counts: Counts, reasons: list[Reason], given: SubscriptionSource, 
 
 def rejection(counts: Counts, given: SubscriptionSource) -> str:
     """Why nothing is published."""
-    return f"{_how_many(counts)}, more than subscriptions.max_invalid = {given.max_invalid:g} allows; fix them, or raise the limit"
+    return (
+        f"{_how_many(counts)}, more than subscriptions.max_invalid = {given.max_invalid:g} allows; fix them, or "
+        "raise the limit"
+    )
 
 
 def _how_many(counts: Counts) -> str:

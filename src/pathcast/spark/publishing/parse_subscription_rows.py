@@ -163,7 +163,9 @@ def check_names(names: list[str], of: int, needed: tuple[str, ...] = ()) -> None
     for name in dict.fromkeys((*needed, "xpath", *(("id", "change") if changes else ()))):
         if name not in names:
             what = "changes" if changes else "subscriptions"
-            advice = "; the file seems to be separated by ';': use commas" if len(names) == 1 and ";" in names[0] else ""
+            advice = (
+                "; the file seems to be separated by ';': use commas" if len(names) == 1 and ";" in names[0] else ""
+            )
             found = ", ".join(names) or "none"
             raise PipelineError(f"the {what} have no column '{name}'; their columns are {found}{advice}")
 
@@ -186,7 +188,9 @@ def read_table(spark: SparkSession, path: str | os.PathLike[str], form: str | No
         reader = reader.options(header="true", escape='"', multiLine="true")  # as `Subscriptions.read` expects it
         fields = reader.load(text).schema.fields
     except AnalysisException as error:
-        raise PipelineError(f"Spark cannot read the table {text} as {form}: {str(error).partition(chr(10))[0]}") from None
+        raise PipelineError(
+            f"Spark cannot read the table {text} as {form}: {str(error).partition(chr(10))[0]}"
+        ) from None
     # Spark would drop fields of a line that has more fields than the heading: the whole line replaces the expression,
     # so that it is invalid.
     lines = reader.schema(t.StructType([*fields, t.StructField(_LINE, t.StringType())]))
