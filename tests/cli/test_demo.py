@@ -18,6 +18,7 @@ from pathcast.cli.demo.delivery_check import check, files_of
 from pathcast.cli.demo.demo_command import ABOUT, FILES, prepare
 from pathcast.cli.demo.pipeline_inputs import MARKET, PIPELINE
 from pathcast.cli.demo.publisher_schemas import PUBLISHERS
+from pathcast.cli.demo.stream_crash_scenario import paused
 from pathcast.cli.demo.synthetic_market import Market, is_damaged
 from pathcast.errors import PipelineError
 from tests.spark.machines import MINUTES, WITHOUT_JAVA, short_lived
@@ -221,6 +222,30 @@ def test_a_micro_batch_may_read_two_files(tmp_path):
     for batch, offset in ((0, 0), (1, 2)):
         (tmp_path / "offsets" / str(batch)).write_text(f'v1\n{{}}\n{{"logOffset":{offset}}}')
     assert files_of(tmp_path) == {"0.parquet": 0, "1.parquet": 1, "2.parquet": 1}
+
+
+def test_a_paused_stream_gets_no_further_and_then_goes_on():
+    program = "while True: print('.', end='', flush=True)"
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, start_new_session=True) as running:
+        try:
+            assert running.stdout is not None
+            output = running.stdout.fileno()
+            assert os.read(output, 1) == b"."
+            with paused(running):
+                while (
+                    Path(f"/proc/{running.pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] != "T"
+                ):
+                    time.sleep(0.001)
+                os.set_blocking(output, False)
+                while os.read(output, 1 << 20):  # raises at the end: a paused process writes no more
+                    pass
+        except BlockingIOError:
+            os.set_blocking(output, True)
+            assert os.read(output, 1) == b"."
+        else:
+            pytest.fail("the process ended")
+        finally:
+            running.kill()
 
 
 def test_a_folder_of_a_former_demo_is_replaced(tmp_path):
