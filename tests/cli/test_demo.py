@@ -232,9 +232,9 @@ def test_a_paused_stream_gets_no_further_and_then_goes_on():
             output = running.stdout.fileno()
             assert os.read(output, 1) == b"."
             with paused(running):
-                while (
-                    Path(f"/proc/{running.pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] != "T"
-                ):
+                stat, deadline = Path(f"/proc/{running.pid}/stat"), time.monotonic() + 10
+                while stat.read_text(encoding="utf-8").rpartition(")")[2].split()[0] != "T":
+                    assert time.monotonic() < deadline, "the process is not paused"
                     time.sleep(0.001)
                 os.set_blocking(output, False)
                 while os.read(output, 1 << 20):  # raises at the end: a paused process writes no more

@@ -140,15 +140,15 @@ ORDER = "order: SUBSCRIPTIONS ID DOCUMENT, or -e XPATH DOCUMENT"
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        (["story.xml", "1"], f"'story.xml': ID must be a number; {ORDER}"),
-        (["1_0", "story.xml"], f"'1_0': ID must be a number; {ORDER}"),
-        (["٣", "story.xml"], f"'٣': ID must be a number; {ORDER}"),
-        (["story.xml"], f"'story.xml': ID must be a number; {ORDER}"),
+        (["story.xml", "1"], f"ID must be a number, got 'story.xml'; {ORDER}"),
+        (["1_0", "story.xml"], f"ID must be a number, got '1_0'; {ORDER}"),
+        (["٣", "story.xml"], f"ID must be a number, got '٣'; {ORDER}"),
+        (["story.xml"], f"ID must be a number, got 'story.xml'; {ORDER}"),
         (["1"], f"no document given; {ORDER}"),
         ([], f"no ID and no document given; {ORDER}"),
         (
             ["1", "story.xml", "-e", "//p"],
-            "with -e, give one document and no other arguments; order: -e XPATH DOCUMENT",
+            "with -e, give one document, but no SUBSCRIPTIONS and no ID; order: -e XPATH DOCUMENT",
         ),
     ],
     ids=str,

@@ -77,8 +77,8 @@ def test_json_has_the_bytes_and_who_takes_them(tmp_path: Path) -> None:
     [
         ("{", "not valid JSON"),
         pytest.param("[" * 100_000, "not a change", id="deep"),
-        pytest.param('{"change": "\udcff"}', "not a change; expected", id="bytes"),
-        ('{"change": "insert", "table": "Stocks"}', "not a change; expected"),
+        pytest.param('{"change": "\udcff"}', "not a change: 'row' is missing; expected", id="bytes"),
+        ('{"change": "insert", "table": "Stocks"}', "not a change: 'row' is missing; expected"),
         ('{"change": "insert", "table": ["Stocks"], "row": {}}', "must be a string, got ['Stocks']"),
         (
             '{"change": "update", "table": "Reviews", "row": {"symbol": "X", "rating": 1}}',
@@ -92,7 +92,7 @@ def test_json_has_the_bytes_and_who_takes_them(tmp_path: Path) -> None:
         ),
         ('{"change": "insert", "table": "Reviews", "row": {"symbol": null, "rating": 1}}', "must not be NULL"),
         ('{"change": "insert", "table": "Reviews", "row": {"symbol": "X", "nope": 1}}', "no column 'nope'"),
-        ('{"change": "insert", "table": "Reviews", "row": 5}', "a row must be a mapping"),
+        ('{"change": "insert", "table": "Reviews", "row": 5}', "a row must map columns to values"),
         ('{"change": "upsert", "table": "Reviews", "row": {"symbol": "X", "rating": 1}}', "got 'upsert'"),
     ],
 )

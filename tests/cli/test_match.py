@@ -74,7 +74,7 @@ def test_a_folder_means_all_documents_in_it_and_its_subfolders_sorted(subscripti
     assert (outcome.status, outcome.err) == (0, "")
 
 
-NOTHING = "error: no documents found; nothing was matched\n"
+NOTHING = "error: no documents found, so nothing was matched; give XML files, or folders that contain some\n"
 
 
 def test_a_folder_without_documents_is_told_what_was_looked_for_and_has_status_1(
@@ -281,7 +281,7 @@ def test_invalid_subscriptions_are_skipped_when_asked_for(tmp_path: Path, storie
     assert (outcome.status, outcome.out) == (2, "")
     file.write_text("//a/..\n//b/..\n")
     assert Outcome(file, stories, "--skip-invalid").err.splitlines()[-1] == (
-        "error: 2 of 2 subscriptions are invalid; no valid subscription remains"
+        "error: 2 of 2 subscriptions are invalid; no valid subscription remains; fix at least one"
     )
 
 

@@ -66,9 +66,9 @@ def test_a_pair_that_nothing_bears_out_is_told(folder: Path) -> None:
     (folder / "books.tree").write_text("book\n  title #text\n  author #text\n")
     (folder / "prices.tree").write_text("book\n  title #text\n  price #text\n")
     arguments = ("mediate", "map", folder / "books.tree", folder / "prices.tree")
-    assert (
-        Outcome(*arguments).err
-        == "note: 'book/price' was mapped to 'book/author' on little evidence; check this pair\n"
+    assert Outcome(*arguments).err == (
+        "note: 'book/price' was mapped to 'book/author' on little "
+        "evidence; check this pair, and confirm it with --pair book/price=book/author\n"
     )
     assert Outcome(*arguments, "--pair", "book/price=book/author").err == ""
     noted = Outcome("mediate", "integrate", folder / "books.tree", folder / "prices.tree").err
@@ -94,7 +94,7 @@ def test_schemas_are_integrated_to_one_that_can_be_used(folder: Path) -> None:
         (["map", "global.tree", "annex.tree", "--pair", "a"], "--pair a: expected LOCAL=GLOBAL"),
         (["map", "global.tree", "annex.tree", "--pair", "a=staff"], "the local schema has no path 'a'"),
         (["map", "global.tree", "annex.tree", "--pair", "staff=b"], "the global schema has no path 'b'"),
-        (["rewrite", "annex.tree", "."], ".: this is a folder, not a document"),
+        (["rewrite", "annex.tree", "."], ".: this is a folder; give one document"),
         (["rewrite", "ours.toml", "wrong.xml"], "wrong.xml: line 1, column 8: no element found"),
         (["rewrite", "ours.toml", "other.xml"], "other.xml: the document's root is 'news'"),
         (["rewrite", "annex.tree", "nothing.xml"], "nothing.xml: no such file"),

@@ -138,8 +138,11 @@ def test_a_table_without_expressions_is_an_error(folder):
     for option in ("--publish", "--dry-run"):
         status, _, errors = ran(folder, option)
         assert status != 0
-        assert "the subscriptions have no column 'xpath'; their columns are id;subscriber;xpath; sep" in errors
-        assert errors.strip().endswith("separated by ';'? use commas")
+        assert (
+            "the subscriptions have no column 'xpath'; their columns are "
+            "id;subscriber;xpath; the file seems to be separated by ';': use commas"
+        ) in errors
+        assert errors.strip().endswith("separated by ';': use commas")
 
 
 def test_a_pipeline_may_accept_no_invalid_subscription(folder):

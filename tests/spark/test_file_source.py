@@ -394,7 +394,10 @@ def test_large_files_come_in_several_arrow_batches(feed):
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        ({"cleanSource": "delete"}, "option cleanSource is not supported for a stream over files: remove or move"),
+        (
+            {"cleanSource": "delete"},
+            "option cleanSource is not supported for a stream over files; omit it: remove or move",
+        ),
         ({"maxFileAge": "1d"}, "whatever their age"),
         ({"maxFilePerTrigger": "1"}, "did you mean maxFilesPerTrigger?"),
         ({"wholetext": "true"}, "supported: maxFilesPerTrigger, maxBytesPerTrigger, latestFirst"),

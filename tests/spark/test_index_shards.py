@@ -80,9 +80,11 @@ def test_on_spark_deliveries_are_those_of_the_whole_index(spark, matcher, tmp_pa
     assert sorted(row.number for row in dead_letters(matched).collect()) == [4, 5]
     assert sorted(row.number for row in matched.where("shard = 0").collect()) == list(range(6))
     matched.unpersist()
-    with pytest.raises(PipelineError, match=r"is in 3 shards; match with PublishedIndex\(…, shards=3\)"):
+    with pytest.raises(PipelineError, match=r"has 3 shards, got shards=None; use PublishedIndex\(…, shards=3\)"):
         match_documents(documents, tmp_path / "shards")
-    with pytest.raises(PipelineError, match=r"not in shards; create them with publish\(matcher, folder, shards=2\)"):
+    with pytest.raises(
+        PipelineError, match=r"has no shards; omit shards=, or create them with publish\(matcher, folder, shards=2\)"
+    ):
         match_documents(documents, PublishedIndex(tmp_path / "whole", shards=2))
     with pytest.raises(PipelineError, match="would be read once per shard"):
         match_documents(documents, PublishedIndex(tmp_path / "shards", shards=3), document_path="number")

@@ -131,5 +131,5 @@ def test_a_folder_of_pins_belongs_to_one_index(tmp_path):
 def test_a_damaged_pin_is_named(tmp_path):
     pin(tmp_path, "query", 0, lambda: 1)
     (tmp_path / "pins" / "query" / "0").write_text("one")
-    with pytest.raises(PipelineError, match="query/0 must hold the number of the version .*got 'one'"):
+    with pytest.raises(PipelineError, match="query/0 is damaged: expected the number of the version .*got 'one'"):
         pin(tmp_path, "query", 0, lambda: 1)

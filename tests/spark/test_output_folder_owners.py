@@ -91,7 +91,7 @@ def test_a_stream_that_has_begun_does_not_go_on_over_rows_of_others(stream, tmp_
     put(tmp_path / "deliveries" / file)
     with pytest.raises(PipelineError, match=f"{file}.*, and it would write its own next to them; choose another"):
         check_outputs(stream)
-    with pytest.raises(PipelineError, match=f"{file}.*; give each stream its own folder"):
+    with pytest.raises(PipelineError, match=f"{file}.*; choose another folder for this stream"):
         write(stream, 0)
 
 
@@ -102,7 +102,7 @@ def test_two_streams_do_not_share_a_folder(stream, tmp_path):
     write(stream, 0)
     with pytest.raises(PipelineError, match="holds rows that this stream did not write"):
         check_outputs(other)
-    with pytest.raises(PipelineError, match="give each stream its own folder"):
+    with pytest.raises(PipelineError, match="choose another folder for this stream"):
         write(other, 0)
 
 

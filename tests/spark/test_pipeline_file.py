@@ -127,7 +127,7 @@ def test_every_key_arrives(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("given", "why"), [('{ "" = "urn:a" }', "no default namespace"), ('{ a = "" }', "must not be empty")]
+    ("given", "why"), [('{ "" = "urn:a" }', "no default namespace"), ('{ a = "" }', "the prefix 'a' is empty")]
 )
 def test_namespaces_have_prefixes_and_uris(tmp_path, given, why):
     text = SMALL.replace("[deliveries]", f'table = "a.csv"\nnamespaces = {given}\n[deliveries]')
@@ -180,7 +180,12 @@ def test_an_unknown_key_is_named_with_its_line_and_what_is_near(tmp_path):
         (('path = "deliveries"', 'mode = "apend"'), 10, "deliveries.mode", 'did you mean "append"?'),
         (('path = "deliveries"', "columns = []"), 10, "deliveries.columns", "must be a list of names"),
         (('path = "deliveries"', "options = 1"), 10, "deliveries.options", "must be a table"),
-        (('path = "deliveries"', 'by = "id"'), 10, "deliveries.by", 'needs per = "document"'),
+        (
+            ('path = "deliveries"', 'by = "id"'),
+            10,
+            "deliveries.by",
+            'needs deliveries.per = "document", got "subscriber"',
+        ),
         (('index = "index"', ""), 6, "subscriptions.index", "is missing: The folder of the index"),
         (
             ('index = "index"', 'index = "i"\nchanges = "c"'),
@@ -235,7 +240,7 @@ def test_what_a_stream_needs_is_said(tmp_path, stream, key, reason):
         (
             'options = { Settle = "1 second" }',
             "source.options",
-            "option Settle has its own key: use source.path, source.s",
+            "option Settle cannot be set in source.options: use the key source.settle instead",
         ),
     ],
 )
@@ -257,7 +262,13 @@ def test_files_settle_in_a_stream_over_a_folder_and_nowhere_else(tmp_path):
 def test_a_checkpoint_behind_an_address_is_refused(tmp_path):
     text = SMALL.replace('path = "documents"', 'path = "d"\nschema = "xml binary"')
     found = problems(tmp_path, text + '[stream]\ncheckpoint = "s3a://bucket/c"\n')
-    assert found == [(13, "stream.checkpoint", "must be a local or mounted folder, not an address")]
+    assert found == [
+        (
+            13,
+            "stream.checkpoint",
+            'must be a local or mounted folder, got the address "s3a://bucket/c"; give the path of a folder',
+        )
+    ]
 
 
 def test_a_batch_takes_several_paths_and_a_stream_one(tmp_path):

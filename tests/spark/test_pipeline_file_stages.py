@@ -25,7 +25,7 @@ def test_mediation_and_messages_need_documents_in_a_column(tmp_path):
     text = SMALL.replace('"parquet"', '"files"') + 'per = "message"\n\n[mediation]\nmediator = "mediator"\n'
     found = problems(tmp_path, text)
     assert [key for _, key, _ in found] == ["deliveries.per", "mediation.mediator"]
-    assert all("not documents by path" in reason for *_, reason in found)
+    assert all('but format = "files" gives paths' in reason for *_, reason in found)
 
 
 def test_mediation_needs_a_mediator(tmp_path):
@@ -73,12 +73,12 @@ def test_what_is_wrong_with_overlay_and_joins_is_named_with_its_line(tmp_path, m
     ("more", "line", "key", "reason"),
     [
         ("", 13, "joins.subscriptions", "is missing: give joins.subscriptions"),
-        ('versions = "s3a://bucket/v"', 17, "joins.versions", "local or mounted folder, not an address"),
+        ('versions = "s3a://bucket/v"', 17, "joins.versions", 'mounted folder, got the address "s3a://bucket/v"'),
         ('versions = "v"\nper = "message"', 18, "joins.per", "needs joins.deliveries, which is missing"),
         ('versions = "v"\nshards = 2', 18, "joins.shards", "needs joins.deliveries, which is missing"),
         ('versions = "v"\nper = "document"', 18, "joins.per", 'must be "subscription" or "message"'),
         ('versions = "v"\ncontents = "c"', 18, "joins.contents", "needs [stream]: in a batch"),
-        ('subscriptions = "j"\ncontents = "c"', 18, "joins.contents", "needs joins.versions: without it no"),
+        ('subscriptions = "j"\ncontents = "c"', 18, "joins.contents", "needs joins.versions, without which no"),
     ],
 )
 def test_what_is_wrong_with_versions_and_deliveries_of_joins_is_named_with_its_line(tmp_path, more, line, key, reason):
@@ -107,7 +107,7 @@ def test_what_does_not_go_together_is_said(tmp_path):
     said = {key: reason for _, key, reason in problems(tmp_path, text)}
     assert said.keys() == {"overlay.topology", "subscriptions.shards", "deliveries.per"}
     assert "is compiled to an overlay" in said["overlay.topology"]
-    assert "are its shards" in said["subscriptions.shards"]
+    assert "whose routers already divide the subscriptions" in said["subscriptions.shards"]
     by_path = SMALL.replace('"parquet"', '"files"') + "\n[overlay]\nlevels = 2\n"
     assert [key for _, key, _ in problems(tmp_path, by_path)] == ["overlay.levels"]
 

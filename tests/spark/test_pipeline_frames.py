@@ -329,7 +329,9 @@ def test_a_pipeline_without_a_table_compiles_nothing(spark, folder):
 
 
 def test_a_column_that_is_not_there_is_named(spark, folder):
-    with pytest.raises(PipelineError, match="deliveries.columns: the source has no 'numbr'; did you mean number?"):
+    with pytest.raises(
+        PipelineError, match="deliveries.columns: the source has no column 'numbr'; did you mean number?"
+    ):
         run(spark, pipeline(folder, deliveries='columns = ["numbr"]'), ignored)
 
 

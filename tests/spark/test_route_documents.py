@@ -198,7 +198,7 @@ def test_what_is_asked_wrongly_is_said(spark, tmp_path, index):
         disseminate(documents, made(), "M")
     with pytest.raises(PipelineError, match="no overlay at"):
         disseminate(documents, tmp_path)
-    with pytest.raises(PipelineError, match="is an index, not an overlay"):
+    with pytest.raises(PipelineError, match="holds a snapshot of kind 'index', not an overlay"):
         disseminate(documents, index)
     publish_overlay(made(), tmp_path / "overlay")
     with pytest.raises(PipelineError, match="published at r1, not at r4"):

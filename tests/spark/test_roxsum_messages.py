@@ -195,7 +195,7 @@ def test_what_is_asked_wrongly_is_said(spark):
         summarize(documents, max_documents=0)
     with pytest.raises(PipelineError, match="group by columns of plain values"):
         summarize(documents.selectExpr("array(target) as target", "xml"), by=["target"])
-    with pytest.raises(PipelineError, match="no column 'message' of binary messages"):
+    with pytest.raises(PipelineError, match="no binary column 'message'"):
         expand(documents)
-    with pytest.raises(PipelineError, match="two columns would be named 'target'"):
+    with pytest.raises(PipelineError, match="two columns of the result would be named 'target'"):
         expand(documents.selectExpr("target", "xml as message", "array(struct(target)) as rows"))

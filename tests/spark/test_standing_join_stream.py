@@ -61,7 +61,7 @@ def test_events_of_a_key_are_one_row():
     [
         ((1, "A", "insert", None, None), "has no row"),
         ((None, "A", "insert", '{"k": 1}', None), "has no number"),
-        ((1, "A", "insert", "{", None), "'row' is not JSON"),
+        ((1, "A", "insert", "{", None), "the column 'row' must be a JSON object, got {"),
         ((1, "A", "insert", "[1]", None), "must be a JSON object"),
         ((1, "A", "insert", '{"k": "x"}', None), "A.k: expected an int"),
         ((1, None, "insert", "{}", None), "unknown table ''"),
@@ -162,7 +162,7 @@ def test_what_is_asked_wrongly_is_said(spark, tmp_path):
     changes = spark.createDataFrame([], CHANGES)
     with pytest.raises(PipelineError, match="changes have no column 'sequence'"):
         join_subscriptions(changes.drop("sequence"), StandingJoins(schema))
-    with pytest.raises(PipelineError, match="'sequence' of changes is of type string, not bigint"):
+    with pytest.raises(PipelineError, match="'sequence' of changes is of type string; cast it to bigint"):
         join_subscriptions(changes.selectExpr("table", "change", "row", "'1' as sequence"), StandingJoins(schema))
     with pytest.raises(PipelineError, match="give either subscriptions"):
         join_subscriptions(changes)

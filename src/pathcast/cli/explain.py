@@ -62,7 +62,7 @@ def explain(
         if subscriptions is None:
             refuse(f"no document given; {_ORDER}")
         if id is not None:
-            refuse(f"with -e, give one document and no ID, got {subscriptions!r} and {id!r}; order: -e XPATH DOCUMENT")
+            refuse("with -e, give one document, but no SUBSCRIPTIONS and no ID; order: -e XPATH DOCUMENT")
         subscriptions, document = None, subscriptions
     elif subscriptions is None:
         refuse(f"no subscriptions given; {_ORDER}")

@@ -25,8 +25,7 @@ from math import isinf
 from typing import Literal
 
 from pathcast.documents import Document, local_part
-from pathcast.patterns import Compare, Condition, Node, Pattern, Root, holds
-from pathcast.patterns.pattern_text import condition_text
+from pathcast.patterns import Compare, Condition, Node, Pattern, Root, condition_text, holds
 
 from .step_positions import Place, Tag, Unencodable, place_of, tags_of
 
