@@ -36,8 +36,8 @@ PROJECT = Path(__file__).resolve().parent.parent
 
 # Packages with a page in the reference of the Python API; `pathcast` itself has the first one.
 PACKAGES = (
-    "documents", "joins", "matching", "mediation", "messages", "network", "patterns", "routing", "roxsum", "spark",
-    "store", "transmission", "workloads",
+    "client", "documents", "joins", "log", "matching", "mediation", "messages", "network", "patterns", "routing",
+    "roxsum", "spark", "store", "transmission", "workloads",
 )  # fmt: skip
 
 TOP_LEVEL = {"ARCHITECTURE.md": "architecture.md", "CONTRIBUTING.md": "contributing.md", "README.md": "index.md"}
