@@ -98,7 +98,7 @@ def test_all_kernels_are_compiled_anew_for_another_room_of_kernels_or_with_bound
     hashes = [cache.room_hash(package)]
     tiny.replace("caller_kernels.py", "found = 0", "found = 1")
     assert cache.room_hash(package) == hashes[0]
-    tiny.replace("kernels/kernel_compiler.py", '"nogil": True', '"nogil": False')
+    tiny.replace("kernels/numba_compilation.py", '"nogil": True', '"nogil": False')
     hashes.append(cache.room_hash(package))
     monkeypatch.setenv("NUMBA_BOUNDSCHECK", "1")
     hashes.append(cache.room_hash(package))
@@ -111,7 +111,7 @@ def test_a_cache_folder_that_cannot_be_made_is_replaced_by_a_temporary_one(tiny:
     (tiny.folder / "tmp").mkdir()
     elsewhere = {"PATHCAST_CACHE": str(tiny.folder / "file"), "TMPDIR": str(tiny.folder / "tmp")}
     assert tiny.run(**elsewhere) == f"42 {COMPILED_ALL}"
-    assert len(list((tiny.folder / "tmp").rglob("*.nbi"))) == 2
+    assert len(list((tiny.folder / "tmp").rglob("*.code"))) == 2
 
 
 def terminal(tiny: Tiny) -> str:
@@ -176,7 +176,7 @@ def test_a_folder_that_came_with_an_image_is_used_though_it_can_only_be_read(
     folder = cache_folder()
     monkeypatch.setattr(os, "access", lambda path, mode: "own" not in str(path))
     assert cache_folder().parent == temporary / "tmp" / f"pathcast-{os.getuid()}", "nothing is in it"
-    (folder / "kernel.nbi").touch()
+    (folder / "kernel.code").touch()
     assert cache_folder() == folder
 
 

@@ -3,11 +3,12 @@
 import ast
 import inspect
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numba
 import pytest
-from numba.core import caching, codegen, compiler, compiler_lock, options, registry
+from numba.core import codegen, compiler, compiler_lock, options, registry
 
 import pathcast.kernels
 
@@ -32,61 +33,51 @@ def dispatcher():
     return numba.jit(lambda: 0)
 
 
-def cache_file():
-    return caching.IndexDataCacheFile("folder", "name", "stamp")
-
-
-def function_cache():
-    return caching.FunctionCache(library)
+def helpers():
+    """Numba's functions in C."""
+    return SimpleNamespace(**vars(numba._helperlib)["c_helpers"])
 
 
 PARTS = [
-    # kernel_inlining.py: subclasses of the library of a function.
-    Part(codegen, "JITCodeLibrary", ("codegen", "name"), "kernel_inlining.py derives its three libraries from it"),
-    Part(library, "_codegen", None, "kernel_inlining.py: PartLibrary.codegen returns it until finalized"),
-    Part(library, "_finalized", None, "kernel_inlining.py: PartLibrary.finalize sets it, without making machine code"),
-    Part(library, "_final_module", None, "kernel_inlining.py links the modules of parts into it"),
-    Part(library, "_linking_libraries", None, "kernel_inlining.py follows it to all that a kernel calls"),
-    Part(library, "_reload_init", None, "kernel_inlining.py hands it from parts to the kernel, as Numba does"),
-    Part(library, "_get_module_for_linking", (), "kernel_inlining.py links what it returns, as Numba does"),
-    Part(library, "_optimize_final_module", (), "kernel_inlining.py optimises a kernel once, with its parts inside"),
-    Part(library, "_finalize_final_module", (), "kernel_inlining.py makes machine code of a kernel alone"),
-    Part(library, "_ensure_finalized", (), "kernel_inlining.py: PartLibrary.get_pointer_to_function"),
-    Part(library, "_raise_if_finalized", (), "kernel_inlining.py: all three libraries"),
-    Part(library, "finalize", (), "kernel_inlining.py overrides it: it decides what is optimised, and when"),
-    Part(library, "get_pointer_to_function", ("name",), "kernel_inlining.py overrides it: a part has no machine code"),
-    Part(library, "enable_object_caching", (), "kernel_inlining.py calls it, so that kernels can be kept on disk"),
-    Part(library, "codegen", None, "kernel_inlining.py overrides it: a part has no engine for its environment"),
-    Part(lambda: library().codegen, "_check_llvm_bugs", (), "kernel_inlining.py calls it before a kernel, like Numba"),
-    Part(lambda: library().codegen, "set_env", ("env_name", "env"), "kernel_inlining.py: _NoEngine stands in for it"),
-    Part(lambda: library()._final_module, "link_in", ("other", "preserve"), "kernel_inlining.py links modules with it"),
-    Part(lambda: library()._final_module, "verify", (), "kernel_inlining.py verifies a kernel with it, as Numba does"),
+    # kernel_linking.py: subclasses of the library of a function.
+    Part(codegen, "JITCodeLibrary", ("codegen", "name"), "kernel_linking.py derives its three libraries from it"),
+    Part(library, "_codegen", None, "kernel_linking.py: PartLibrary.codegen returns it until finalized"),
+    Part(library, "_finalized", None, "kernel_linking.py: PartLibrary.finalize sets it, without making machine code"),
+    Part(library, "_final_module", None, "kernel_linking.py links the modules of parts into it"),
+    Part(library, "_linking_libraries", None, "kernel_linking.py follows it to all that a kernel calls"),
+    Part(library, "_reload_init", None, "kernel_linking.py hands it from parts to the kernel, as Numba does"),
+    Part(library, "_get_module_for_linking", (), "kernel_linking.py links what it returns, as Numba does"),
+    Part(library, "_optimize_final_module", (), "kernel_linking.py optimises a kernel once, with its parts inside"),
+    Part(library, "_ensure_finalized", (), "kernel_linking.py: PartLibrary.get_pointer_to_function"),
+    Part(library, "_raise_if_finalized", (), "kernel_linking.py: all three libraries"),
+    Part(library, "finalize", (), "kernel_linking.py overrides it: it decides what is optimised, and when"),
+    Part(library, "get_pointer_to_function", ("name",), "kernel_linking.py overrides it: a part has no machine code"),
+    Part(lambda: library()._codegen, "_tm", None, "kernel_linking.py makes object code of a kernel with it"),
+    Part(library, "codegen", None, "kernel_linking.py overrides it: a part has no engine for its environment"),
+    Part(lambda: library().codegen, "_check_llvm_bugs", (), "kernel_linking.py calls it before a kernel, like Numba"),
+    Part(lambda: library().codegen, "set_env", ("env_name", "env"), "kernel_linking.py: _NoEngine stands in for it"),
+    Part(lambda: library()._final_module, "link_in", ("other", "preserve"), "kernel_linking.py links modules with it"),
+    Part(lambda: library()._final_module, "verify", (), "kernel_linking.py verifies a kernel with it, as Numba does"),
     Part(
         compiler, "Compiler", ("typingctx", "targetctx", "library", "args", "return_type", "flags", "locals"),
-        "kernel_inlining.py gives it a library of its own kind as the third argument",
+        "kernel_linking.py gives it a library of its own kind as the third argument",
     ),
-    Part(compiler_lock, "require_global_compiler_lock", (), "kernel_inlining.py asserts that one thread compiles"),
-    # kernel_cache.py: the files of compiled kernels.
-    Part(caching, "FunctionCache", ("py_func",), "kernel_cache.py: KernelCache derives from it"),
-    Part(caching, "CompileResultCacheImpl", ("py_func",), "kernel_cache.py replaces its place for files"),
-    Part(caching.FunctionCache, "_impl_class", ("py_func",), "kernel_cache.py: KernelCache sets it"),
-    Part(caching.FunctionCache, "save_overload", ("self", "sig", "data"), "kernel_cache.py skips it if read-only"),
-    Part(function_cache, "_cache_file", None, "kernel_cache.py asks it for the path of the index"),
-    Part(cache_file, "_index_path", None, "kernel_cache.py looks there whether a kernel was compiled before"),
-    # kernel_compiler.py: options and methods of a dispatcher.
+    Part(compiler_lock, "require_global_compiler_lock", (), "kernel_linking.py asserts that one thread compiles"),
+    # machine_code.py: what the code of kernels calls.
+    Part(numba, "_helperlib", None, "machine_code.py loads it, for what kernels call"),
+    Part(helpers, "adapt_ndarray", None, "kernels call it for arrays"),
+    # numba_compilation.py: options and methods of a dispatcher.
     *(
-        Part(options.DefaultOptions, name, None, f"kernel_compiler.py passes {name} to numba.jit: {use}")
+        Part(options.DefaultOptions, name, None, f"numba_compilation.py passes {name} to numba.jit: {use}")
         for name, use in [
             ("_nrt", "no counting of references"), ("no_cpython_wrapper", "parts are not called from Python"),
             ("no_cfunc_wrapper", "nothing is called from C"), ("forceinline", "parts stand in the kernel"),
             ("nogil", "kernels release the GIL"), ("error_model", "NumPy's rules for division"),
         ]
     ),
-    Part(dispatcher, "_cache", None, "kernel_compiler.py puts our cache there"),
-    Part(dispatcher, "_compile_for_args", ("args", "kws"), "kernel_compiler.py rejects Python's calls of parts there"),
-    Part(dispatcher, "add_overload", ("cres",), "kernel_compiler.py keeps parts without an entry point there"),
-    Part(dispatcher, "overloads", None, "kernel_compiler.py keeps parts there"),
-    Part(dispatcher, "disable_compile", ("val",), "kernel_compiler.py: a kernel has one signature"),
+    Part(dispatcher, "add_overload", ("cres",), "numba_compilation.py keeps functions without an entry point there"),
+    Part(dispatcher, "overloads", None, "numba_compilation.py keeps functions there"),
+    Part(dispatcher, "compile", ("sig",), "numba_compilation.py compiles a kernel with it"),
 ]  # fmt: skip
 
 
@@ -126,9 +117,9 @@ def test_numba_finalizes_a_library_in_the_steps_that_linking_repeats():
     ]  # fmt: skip
     found = calls(codegen.JITCodeLibrary.finalize)
     assert found == steps, (
-        f"Numba {numba.__version__}: JITCodeLibrary.finalize calls {found}, not {steps}; kernel_inlining.py: "
+        f"Numba {numba.__version__}: JITCodeLibrary.finalize calls {found}, not {steps}; kernel_linking.py: "
         "KernelLibrary.finalize takes the same steps in this order, with its own choice of what is linked before and "
-        "after the optimiser runs"
+        "after the optimiser runs, and makes object code instead of the last step"
     )
 
 
@@ -138,20 +129,7 @@ def test_numba_asks_the_engine_of_a_library_for_the_places_of_environments_only(
         wanted = [text for text in calls(function) if text.startswith("library.codegen.")]
         assert wanted == ["library.codegen.set_env"], (
             f"Numba {numba.__version__}: {function.__qualname__} calls {wanted}; "
-            "kernel_inlining.py: _NoEngine has only set_env"
-        )
-
-
-def test_a_cache_asks_its_locator_for_what_ours_has():
-    texts = inspect.getsource(caching.Cache)
-    asked = {text.split("(")[0] for text in texts.split("locator.")[1:]}
-    assert asked == {"get_cache_path", "ensure_cache_path", "get_source_stamp"}, (
-        f"Numba {numba.__version__}: a cache asks its locator for {sorted(asked)}; "
-        "kernel_cache.py: _Locator has to answer"
-    )
-    for name in ("_locator", "_filename_base"):
-        assert f"self.{name}" in inspect.getsource(caching.CacheImpl), (
-            f"Numba {numba.__version__}: CacheImpl does not use {name}; kernel_cache.py sets it in _Implementation"
+            "kernel_linking.py: _NoEngine has only set_env"
         )
 
 
@@ -166,7 +144,7 @@ def used(path):
     return {node.attr for node in attributes if node.attr[:2] != "__"} - own
 
 
-@pytest.mark.parametrize("name", ["kernel_inlining.py", "kernel_cache.py", "kernel_compiler.py"])
+@pytest.mark.parametrize("name", ["kernel_linking.py", "machine_code.py", "numba_compilation.py"])
 def test_the_list_above_has_all_that_is_used(name):
     assert used(FOLDER / name) <= {part.name for part in PARTS}
 
@@ -177,10 +155,10 @@ def test_a_change_is_named_with_the_version_and_what_needs_it(monkeypatch):
     monkeypatch.delattr(codegen.CPUCodeLibrary, "_optimize_final_module")
     gone = problem(parts["_optimize_final_module"])
     assert gone.startswith(
-        "Numba 0.99 has no JITCodeLibrary._optimize_final_module; kernel_inlining.py optimises a kernel once"
+        "Numba 0.99 has no JITCodeLibrary._optimize_final_module; kernel_linking.py optimises a kernel once"
     )
     monkeypatch.setattr(codegen.CPUCodeLibrary, "finalize", lambda self, more: None)
     other = problem(parts["finalize"])
     assert other.startswith(
-        "Numba 0.99: JITCodeLibrary.finalize takes ('more',), not (); kernel_inlining.py overrides it"
+        "Numba 0.99: JITCodeLibrary.finalize takes ('more',), not (); kernel_linking.py overrides it"
     )

@@ -1,7 +1,7 @@
 """Ahead-of-time compilation: compile all kernels, or the kernels of some packages, before they are needed.
 
 For container images, the workers of a cluster and tests: compile once, and ship the folder (`cache_folder()`). Kernels
-are found by parsing their sources, so checking that all are compiled imports nothing.
+are found by parsing their sources, so checking that all are compiled imports none of them.
 
 Invariant: the compiled kernels are the same as those of a process that just imports them.
 Cost: about two minutes of processor time for the whole package, spread over processes kernel by kernel.
@@ -32,7 +32,7 @@ class Source:
     @property
     def compiled(self) -> bool:
         """Whether the cache holds the compiled kernel."""
-        return (cache_folder() / f"{file_name(f'{self.module}.{self.name}', self.path)}.nbi").exists()
+        return (cache_folder() / file_name(f"{self.module}.{self.name}", self.path)).exists()
 
     @property
     def weight(self) -> int:

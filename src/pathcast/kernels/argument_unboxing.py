@@ -7,7 +7,7 @@ argument: a named tuple by its class, an array by its dtype, dimensions, contigu
 writability. Numbers convert as by `int()`, `float()` and `bool()`.
 
 Invariant: an array reaches the kernel only if it fits its declaration. The quick check reads three fields of NumPy's
-`PyArrayObject`; if it fails, `require_array` decides in Python. If NumPy ever moved these fields, calls would become
+`PyArrayObject`; if it fails, `argument_checks.py` decides. If NumPy ever moved these fields, calls would become
 slower but not wrong, because the quick check would not find the address of the dtype.
 Cost: 0.1 µs per call and 8 ns per array; the dispatcher takes 30 ns per array, and 80 ns if the array is read-only.
 Python needs about 15 ns per field to make a named tuple, so the named tuples of long-lived arrays are kept.
@@ -16,7 +16,6 @@ array, and need a class of their own that knows when an array is replaced).
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -25,6 +24,9 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import NativeValue, models, register_model, unbox
 from numba.np.numpy_support import as_dtype
+
+from .argument_checks import reference_to, require_array, require_group
+from .machine_code import REFERRED
 
 # NumPy's flags of an array.
 _CONTIGUOUS, _ALIGNED, _WRITEABLE = 0x1, 0x100, 0x400
@@ -55,29 +57,6 @@ class Group(types.NamedTuple):
 
 register_model(ArrayArgument)(models.ArrayModel)
 register_model(Group)(models.TupleModel)
-
-
-def require_array(value: Any, kind: tuple[np.dtype[Any], int, bool], place: str) -> None:
-    """Raise `TypeError` unless the value is an array of this dtype, number of dimensions and writability."""
-    dtype, ndim, writable = kind
-    wanted = f"{place} must be a {'writable ' * writable}C-contiguous {ndim}-dimensional array of {dtype}"
-    if not isinstance(value, np.ndarray):
-        raise TypeError(f"{wanted}, got {type(value).__name__}")
-    flags = value.flags
-    if (value.dtype, value.ndim) != (dtype, ndim) or not value.dtype.isnative:
-        raise TypeError(f"{wanted}, got {value.ndim}-dimensional {value.dtype}")
-    if not flags.c_contiguous or not flags.aligned:
-        raise TypeError(f"{wanted}, got a strided or unaligned view")
-    if writable and not flags.writeable:
-        raise TypeError(f"{wanted}, got a read-only array")
-
-
-def require_group(value: Any, group: type[Any], place: str) -> None:
-    """Raise `TypeError` unless the value is this named tuple."""
-    if not isinstance(value, group) or len(value) != len(group._fields):
-        raise TypeError(
-            f"{place} must be {group.__qualname__} with {len(group._fields)} fields, got {type(value).__name__}"
-        )
 
 
 @unbox(ArrayArgument)
@@ -146,7 +125,7 @@ def _take_array_body(kind: ArrayArgument, c: Any, value: Any, native: Any, label
     fits = cgutils.alloca_once_value(builder, cgutils.false_bit)
     is_array = builder.icmp_unsigned("==", _field(builder, value, _CLASS), _constant(c, np.ndarray))
     with builder.if_then(is_array, likely=True):
-        of_dtype = builder.icmp_unsigned("==", _field(builder, value, _DTYPE), _constant(c, _SharedDtype(dtype.char)))
+        of_dtype = builder.icmp_unsigned("==", _field(builder, value, _DTYPE), _constant(c, dtype))
         ndim, flags = _field(builder, value, _NDIM), _field(builder, value, _FLAGS)
         of_ndim = builder.icmp_unsigned("==", ndim, ndim.type(kind.ndim))
         wanted = flags.type(kind.flags)
@@ -161,16 +140,6 @@ def _take_array_body(kind: ArrayArgument, c: Any, value: Any, native: Any, label
     builder.ret(cgutils.is_not_null(builder, status))
 
 
-@dataclass(frozen=True)
-class _SharedDtype:
-    """Unpickles as the dtype object that NumPy's arrays share; a pickled dtype becomes a copy."""
-
-    char: str
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return np.dtype, (self.char,)
-
-
 def _field(builder: Any, value: Any, index: int) -> Any:
     """A field of a Python object that may be an array; every object has the first two fields."""
     pointer, number = value.type, ir.IntType(32)
@@ -182,23 +151,29 @@ def _field(builder: Any, value: Any, index: int) -> Any:
 
 
 def _constant(c: Any, value: Any) -> Any:
-    """A Python object that the kernel keeps, unpickled when it is first needed."""
+    """A Python object that the kernel keeps, looked up when it is first needed."""
     builder = c.builder
-    pickled = c.pyapi.serialize_object(value)
-    name = f"{pickled.name}.object"
+    name = f"pathcast.object.{reference_to(value)}"
     place = builder.module.globals.get(name)
     if place is None:
         place = ir.GlobalVariable(builder.module, c.pyapi.pyobj, name)
         place.linkage, place.initializer = "internal", c.pyapi.pyobj(None)
     with builder.if_then(cgutils.is_null(builder, builder.load(place)), likely=False):
-        builder.store(c.pyapi.unserialize(pickled), place)
+        builder.store(_object(c, value), place)
     return builder.load(place)
+
+
+def _object(c: Any, value: Any) -> Any:
+    """A reference to a Python object; `machine_code.py` defines the function that looks it up."""
+    kind = ir.FunctionType(c.pyapi.pyobj, (c.pyapi.voidptr,))
+    look_up = cgutils.get_or_insert_function(c.builder.module, kind, REFERRED)
+    return c.builder.call(look_up, (c.context.insert_const_string(c.builder.module, reference_to(value)),))
 
 
 def _refuses(c: Any, check: Callable[[Any, Any, str], None], value: Any, wanted: Any, place: Any) -> Any:
     """Check a value with a Python function; return whether the function raised."""
     label = c.context.insert_const_string(c.builder.module, place) if isinstance(place, str) else place
-    function, kind = (c.pyapi.unserialize(c.pyapi.serialize_object(each)) for each in (check, wanted))
+    function, kind = (_object(c, each) for each in (check, wanted))
     text = c.pyapi.string_from_string(label)
     answer = c.pyapi.call_function_objargs(function, (value, kind, text))
     for each in (function, kind, text, answer):

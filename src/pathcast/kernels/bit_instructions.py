@@ -2,14 +2,14 @@
 
 from typing import Any
 
-from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic
+from .instructions import instruction
 
 
-@intrinsic
-def _lowest_bit(typing: Any, value: Any) -> Any:
+@instruction
+def lowest_bit(typing: Any, value: Any) -> Any:
     """`lowest_bit(x)`: the index of the lowest set bit of a 64-bit number; 64 if none is set."""
+    from llvmlite import ir
+    from numba import types
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 0))
@@ -17,16 +17,12 @@ def _lowest_bit(typing: Any, value: Any) -> Any:
     return types.int64(types.uint64), generate
 
 
-@intrinsic
-def _bit_count(typing: Any, value: Any) -> Any:
+@instruction
+def bit_count(typing: Any, value: Any) -> Any:
     """`bit_count(x)`: the number of set bits of a 64-bit number."""
+    from numba import types
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.ctpop(arguments[0])
 
     return types.int64(types.uint64), generate
-
-
-# Inside kernels, both take one argument: the number.
-lowest_bit: Any = _lowest_bit
-bit_count: Any = _bit_count

@@ -2,9 +2,10 @@
 
 Numba's own cache checks only the file of the kernel: when a function or constant from another module changes, Numba
 runs the old machine code. So the file name holds a hash of the kernel's source and of all kernel sources that it
-imports, directly or indirectly; the folder name holds a hash of this package, the versions of Numba and Python, and the
-bounds-checking switch. The cache is never stale, and a change recompiles only the kernels that depend on it. Kernel
-sources are the files named `*_kernels.py`; a test checks that they import only NumPy, this package and each other.
+imports, directly or indirectly; the folder name holds a hash of this package, the versions of Numba and Python, the
+bounds-checking switch and the processor. The cache is never stale, and a change recompiles only the kernels that depend
+on it. Kernel sources are the files named `*_kernels.py`; a test checks that they import only NumPy, this package and
+each other.
 
 The folder is in `PATHCAST_CACHE`, or the user's cache folder, or (if that is not writable) a temporary folder that
 belongs to the user. A folder that `PATHCAST_CACHE` names and that holds kernels is used even if it is read-only, as in
@@ -19,18 +20,19 @@ import os
 import re
 import sys
 import tempfile
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
-from types import FunctionType
-from typing import Any
+from typing import IO, Any
 
-import numba
-from numba.core.caching import CompileResultCacheImpl, FunctionCache
+from .machine_code import MachineCode, processor
 
 PACKAGE = Path(__file__).resolve().parent.parent
-
+# Settings of Numba that change the machine code.
+_SETTINGS = ("NUMBA_BOUNDSCHECK", "NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES", "NUMBA_OPT")
 
 # How kernel sources import each other: from the same folder, from folders above, or from another package.
 _IMPORT = re.compile(rb"^from (\.+|pathcast\.)([\w.]+) import ", re.MULTILINE)
@@ -75,9 +77,17 @@ def source_hash(source: Path, package: Path = PACKAGE) -> str:
 
 
 def room_hash(package: Path = PACKAGE) -> str:
-    """A hash of everything that all kernels depend on, except the processor, which is in Numba's own key."""
-    checked = os.environ.get("NUMBA_BOUNDSCHECK", "")
-    return _hash(f"{numba.__version__} {sys.version} {checked}", _room(package), package)
+    """A hash of everything that all kernels depend on, except the processor."""
+    settings = [os.environ.get(name, "") for name in _SETTINGS]
+    compilers = [path for name in ("llvmlite", "numba") for path in _versions(name)]
+    return _hash(f"{sys.version} {settings}", [*_room(package), *compilers], package)
+
+
+def _versions(package: str) -> Iterator[Path]:
+    """The file with the version of a package, which is not imported for it."""
+    found = find_spec(package)
+    for folder in (found and found.submodule_search_locations) or ():
+        yield Path(folder) / "_version.py"
 
 
 def _hash(first: str, paths: list[Path], package: Path) -> str:
@@ -92,14 +102,14 @@ def _hash(first: str, paths: list[Path], package: Path) -> str:
 @cache
 def cache_folder() -> Path:
     """The folder of compiled kernels; created if it does not exist."""
-    name = f"kernels-{room_hash()}"
+    name = f"kernels-{room_hash()}-{processor()}"
     for root in _roots():
         folder = root / name
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError:
             continue
-        if os.access(folder, os.W_OK) or (root == _given() and any(folder.glob("*.nbi"))):
+        if os.access(folder, os.W_OK) or (root == _given() and any(folder.glob("*.code"))):
             return folder
     return Path(tempfile.mkdtemp(prefix="pathcast-")) / name
 
@@ -130,56 +140,65 @@ def _is_mine(folder: Path) -> bool:
 
 
 def file_name(kernel: str, source: Path) -> str:
-    """The prefix of the file names of a compiled kernel."""
-    return f"{kernel}-{source_hash(source)}"
+    """The name of the file of a compiled kernel."""
+    return f"{kernel}-{source_hash(source)}.code"
 
 
-class _Locator:
-    def get_cache_path(self) -> str:
-        return str(cache_folder())
+class KernelFile:
+    """The file of one kernel's machine code."""
 
-    def ensure_cache_path(self) -> None:
-        cache_folder().mkdir(parents=True, exist_ok=True)
-
-    def get_source_stamp(self) -> str:
-        return ""  # the names of folder and file are the stamp
-
-
-class _Implementation(CompileResultCacheImpl):
-    def __init__(self, function: FunctionType) -> None:
-        self._locator = _Locator()
+    def __init__(self, function: Callable[..., Any]) -> None:
         source = Path(function.__code__.co_filename).resolve()
-        self._filename_base = file_name(f"{function.__module__}.{function.__qualname__}", source)
+        self._path = cache_folder() / file_name(f"{function.__module__}.{function.__qualname__}", source)
 
+    def load(self) -> MachineCode | None:
+        """The code, if a process has compiled the kernel."""
+        try:
+            return MachineCode.from_bytes(self._path.read_bytes())
+        except FileNotFoundError:
+            return None
 
-class KernelCache(FunctionCache):
-    """Numba's cache of one function, in our folder."""
-
-    _impl_class = _Implementation
-
-    def holds_anything(self) -> bool:
-        """Whether any process has compiled the function."""
-        return Path(self._cache_file._index_path).exists()
-
-    def save_overload(self, signature: Any, result: Any) -> None:
-        """Store the compiled code, unless the folder is read-only."""
-        if os.access(cache_folder(), os.W_OK):
-            super().save_overload(signature, result)  # type: ignore[no-untyped-call]
+    def save(self, code: MachineCode) -> None:
+        """Store the code, unless the folder is read-only; other processes see all of it or nothing."""
+        folder = self._path.parent
+        folder.mkdir(parents=True, exist_ok=True)
+        if not os.access(folder, os.W_OK):
+            return
+        part = self._path.with_name(f"{self._path.name}.{os.getpid()}-{threading.get_ident()}")
+        try:
+            part.write_bytes(code.to_bytes())
+            part.replace(self._path)
+        finally:
+            part.unlink(missing_ok=True)
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """Hold the lock on compiling this function, so that other processes wait.
+        """Hold the lock on compiling this kernel, so that other processes wait.
 
         The lock is released when its process ends. On a file system without locks, no process waits.
         """
-        path = Path(self._cache_file._index_path).with_suffix(".lock")
-        try:
-            file = path.open("w")
-        except OSError:
-            yield
-            return
-        with file:
-            with suppress(OSError):
-                fcntl.flock(file, fcntl.LOCK_EX)
-            yield
-            path.unlink(missing_ok=True)  # waiting processes have it open, and will find the kernel
+        path = self._path.with_suffix(".lock")
+        while True:
+            try:
+                file = path.open("w")
+            except OSError:
+                yield
+                return
+            with file:
+                with suppress(OSError):
+                    fcntl.flock(file, fcntl.LOCK_EX)
+                if not _is_open(path, file):
+                    continue  # its holder has removed it: a third process may hold a new one
+                try:
+                    yield
+                finally:
+                    path.unlink(missing_ok=True)
+                return
+
+
+def _is_open(path: Path, file: IO[str]) -> bool:
+    """Whether the file still has this name."""
+    try:
+        return os.path.samestat(path.stat(), os.fstat(file.fileno()))
+    except FileNotFoundError:
+        return False

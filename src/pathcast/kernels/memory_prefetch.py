@@ -6,31 +6,28 @@ knows its next look-ups prefetches their places a few steps ahead.
 
 from typing import Any
 
-from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic
+from .instructions import instruction
 
-_BYTE, _WORD = ir.IntType(8), ir.IntType(32)
 _FUNCTION = "llvm.prefetch.p0i8"
 
 
-@intrinsic
-def _prefetch(typing: Any, data: Any, place: Any) -> Any:
+@instruction
+def prefetch(typing: Any, data: Any, place: Any) -> Any:
     """`prefetch(data, k)`: fetch element `k` of an array into the cache, without reading it."""
+    from llvmlite import ir
+    from numba import types
+
+    byte, word = ir.IntType(8), ir.IntType(32)
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         array = context.make_array(signature.args[0])(context, builder, arguments[0])
-        address = builder.bitcast(builder.gep(array.data, [arguments[1]]), _BYTE.as_pointer())
+        address = builder.bitcast(builder.gep(array.data, [arguments[1]]), byte.as_pointer())
         function = builder.module.globals.get(_FUNCTION)
         if function is None:
-            kinds = [_BYTE.as_pointer(), _WORD, _WORD, _WORD]
+            kinds = [byte.as_pointer(), word, word, word]
             function = ir.Function(builder.module, ir.FunctionType(ir.VoidType(), kinds), _FUNCTION)
         # Read access, all cache levels, data cache.
-        builder.call(function, [address, *(ir.Constant(_WORD, value) for value in (0, 3, 1))])
+        builder.call(function, [address, *(ir.Constant(word, value) for value in (0, 3, 1))])
         return context.get_dummy_value()
 
     return types.void(data, types.int64), generate
-
-
-# Inside kernels, it takes two arguments: data and place.
-prefetch: Any = _prefetch

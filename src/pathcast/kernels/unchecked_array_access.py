@@ -1,4 +1,4 @@
-"""Unchecked items: read and write an array at a place that is known not to be negative.
+"""Unchecked access: items at places that are known not to be negative, and eight bytes as a word.
 
 A place before 0 counts from the end of an array, so `array[k]` costs three instructions more than the access itself,
 unless LLVM can see that `k` is not negative: a fifth of the time of a loop that does little else. The place must exist:
@@ -7,13 +7,13 @@ unless LLVM can see that `k` is not negative: a fifth of the time of a loop that
 
 from typing import Any
 
-from numba import types
-from numba.extending import intrinsic
+from .instructions import instruction
 
 
-@intrinsic
-def _item(typing: Any, data: Any, place: Any) -> Any:
+@instruction
+def item(typing: Any, data: Any, place: Any) -> Any:
     """`item(array, k)`: the element at `k` of an array of one dimension."""
+    from numba import types
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         array = context.make_array(signature.args[0])(context, builder, arguments[0])
@@ -22,9 +22,10 @@ def _item(typing: Any, data: Any, place: Any) -> Any:
     return data.dtype(data, types.int64), generate
 
 
-@intrinsic
-def _set_item(typing: Any, data: Any, place: Any, value: Any) -> Any:
+@instruction
+def set_item(typing: Any, data: Any, place: Any, value: Any) -> Any:
     """`set_item(array, k, value)`: make `value` the element at `k` of an array of one dimension."""
+    from numba import types
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         array = context.make_array(signature.args[0])(context, builder, arguments[0])
@@ -34,6 +35,16 @@ def _set_item(typing: Any, data: Any, place: Any, value: Any) -> Any:
     return types.void(data, types.int64, data.dtype), generate
 
 
-# Inside kernels, they take an array and a place, and the second one a value.
-item: Any = _item
-set_item: Any = _set_item
+@instruction
+def word(typing: Any, data: Any, place: Any) -> Any:
+    """`word(data, p)`: the eight bytes from `p` on as one little-endian number. The bytes must exist."""
+    from llvmlite import ir
+    from numba import types
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        array = context.make_array(signature.args[0])(context, builder, arguments[0])
+        address = builder.gep(array.data, [arguments[1]])
+        kind = ir.IntType(64)
+        return builder.load(builder.bitcast(address, kind.as_pointer()), align=1)
+
+    return types.uint64(data, types.int64), generate

@@ -7,7 +7,7 @@ inlined. An *apart* function is optimised once for all kernels, and linked into 
 that no function reads are dropped from calls, which are most of the words of a named tuple.
 
 Invariant: the module of a kernel contains everything that the kernel calls, so it can be stored on disk by itself.
-Machine code is generated for kernels only: Python can call nothing else.
+Machine code is generated for kernels only, and loaded by `machine_code.py`, not by Numba.
 Cost: each line is optimised once per kernel that contains it, or once if it is apart; most compile time is spent here.
 
 Private parts of Numba (tests/kernels/test_numba_internals.py names each one that a new version changes):
@@ -84,18 +84,26 @@ class ApartLibrary(PartLibrary):
         super().finalize()
 
 
-class KernelLibrary(_Library):
-    """A kernel: a complete module with machine code."""
+class KernelLibrary(PartLibrary):
+    """A kernel: a complete module, and its object code (`code`), which Numba does not load."""
+
+    code: bytes
 
     def finalize(self) -> None:
         require_global_compiler_lock()  # type: ignore[no-untyped-call]
         self._codegen._check_llvm_bugs()  # type: ignore[no-untyped-call]
-        self._raise_if_finalized()  # type: ignore[no-untyped-call]
         outside = _callers_first(self._optimise(), lambda library: library.calls)
         self._take_in(outside)
         _drop_unused_arguments(self._final_module)
         self._final_module.verify()
-        self._finalize_final_module()  # type: ignore[no-untyped-call]
+        self.code = self._codegen._tm.emit_object(self._final_module)
+        super().finalize()
+
+    @property
+    def needs(self) -> list[str]:
+        """The names that the code refers to and does not define."""
+        named = (*self._final_module.functions, *self._final_module.global_variables)
+        return [each.name for each in named if each.is_declaration and not each.name.startswith("llvm.")]
 
 
 def _drop_unused_arguments(module: llvm.ModuleRef) -> None:
@@ -140,7 +148,6 @@ def _compiler(kind: type[_Library]) -> type[Compiler]:
         def __init__(self, typing: Any, target: Any, library: Any, *rest: Any) -> None:
             if library is None:
                 library = kind(target.codegen(), "pathcast")
-                library.enable_object_caching()
             super().__init__(typing, target, library, *rest)  # type: ignore[no-untyped-call]
 
     return Pipeline

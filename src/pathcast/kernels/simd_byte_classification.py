@@ -9,12 +9,9 @@ whether byte `p + k` belongs. The bytes must exist.
 from collections.abc import Callable
 from typing import Any
 
-from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic
+from .instructions import instruction
 
 WIDTH, BLOCK = 16, 64
-_BYTE = ir.IntType(8)
 
 
 class Bytes:
@@ -25,6 +22,8 @@ class Bytes:
         self.value = value
 
     def _splat(self, code: int) -> Any:
+        from llvmlite import ir
+
         return ir.Constant(self.value.type, [code & 0xFF] * self.value.type.count)
 
     def equal(self, code: int) -> Any:
@@ -47,7 +46,9 @@ class Bytes:
 
 def _mask(belongs: Callable[[Bytes], Any], width: int, builder: Any, array: Any, place: Any) -> Any:
     """A number with a bit for each of the `width` bytes of an array from `place` on: whether it belongs."""
-    address = builder.bitcast(builder.gep(array.data, [place]), ir.VectorType(_BYTE, width).as_pointer())
+    from llvmlite import ir
+
+    address = builder.bitcast(builder.gep(array.data, [place]), ir.VectorType(ir.IntType(8), width).as_pointer())
     loaded = Bytes(builder, builder.load(address, align=1))
     return builder.bitcast(belongs(loaded), ir.IntType(width))
 
@@ -55,8 +56,11 @@ def _mask(belongs: Callable[[Bytes], Any], width: int, builder: Any, array: Any,
 def leading(belongs: Callable[[Bytes], Any]) -> Any:
     """An intrinsic that counts the leading bytes that belong, among the next sixteen."""
 
-    @intrinsic
+    @instruction
     def count(typing: Any, data: Any, place: Any) -> Any:
+        from llvmlite import ir
+        from numba import types
+
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             array = context.make_array(signature.args[0])(context, builder, arguments[0])
             outside = builder.not_(_mask(belongs, WIDTH, builder, array, arguments[1]))
@@ -73,8 +77,10 @@ def leading(belongs: Callable[[Bytes], Any]) -> Any:
 def matching(belongs: Callable[[Bytes], Any]) -> Any:
     """An intrinsic that returns a bit for each of the next 64 bytes: whether it belongs. The first is the lowest."""
 
-    @intrinsic
+    @instruction
     def find(typing: Any, data: Any, place: Any) -> Any:
+        from numba import types
+
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             array = context.make_array(signature.args[0])(context, builder, arguments[0])
             return _mask(belongs, BLOCK, builder, array, arguments[1])

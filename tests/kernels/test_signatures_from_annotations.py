@@ -11,8 +11,8 @@ import pytest
 from numba import types
 
 from pathcast.kernels import Cube, Floats, Int32s, Int64s, Matrix, UInt64s, Writable
-from pathcast.kernels.argument_unboxing import require_array
-from pathcast.kernels.kernel_signatures import argument_type, signature_of
+from pathcast.kernels.argument_checks import require_array
+from pathcast.kernels.signatures_from_annotations import argument_type, signature_of
 from tests.kernels.tiny import Tiny
 
 GROUPED = """
@@ -178,7 +178,7 @@ def test_the_quick_check_recognises_ordinary_arrays(
     def slow(*arguments: Any) -> None:
         raise AssertionError("decided in Python")
 
-    monkeypatch.setattr(sys.modules["tiny.kernels.argument_unboxing"], "require_array", slow)
+    monkeypatch.setattr(sys.modules["tiny.kernels.argument_checks"], "require_array", slow)
     grouped.first(grouped.Nodes(np.append(array, array).astype(np.int32), INTS))
     grouped.first(grouped.Nodes(INTS, array if len(array) else INTS))
 

@@ -77,8 +77,8 @@ print(two_parents(Nodes(numbers, numbers, numbers.reshape(1, 3)), 2))
 """
 SHOW = """
 from tiny.grouped_kernels import two_parents
-(code,) = two_parents.dispatcher.inspect_llvm().values()
-print(code)
+from tiny.kernels.numba_compilation import llvm_code_of
+print(llvm_code_of(two_parents))
 """
 
 
