@@ -20,7 +20,7 @@ from pathcast.toml_files import (
     section,
     sections,
 )
-from pathcast.toml_files.toml_lines import key_lines, line_of
+from pathcast.toml_files.toml_key_line_numbers import key_lines, line_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +53,7 @@ def read(folder: Path, text: str) -> tuple[Car | None, TomlFile]:
 @pytest.mark.parametrize("name", ["a\0b", "\ud800"])
 def test_a_name_that_no_file_can_have_is_a_problem(name: str) -> None:
     file = TomlFile(name)
-    assert file.read(Car) is None and file.told() == f"{name!r}: invalid file name"
+    assert file.read(Car) is None and file.told() == f"{name!r}: no file can have this name; give another path"
 
 
 @pytest.mark.parametrize(
@@ -121,8 +121,8 @@ def test_every_mistake_is_told_with_its_line(tmp_path: Path) -> None:
         (None, "name", "is missing: What it is called."),
         (1, "nam", "unknown key; did you mean name?"),
         (2, "wheels", "unknown key; did you mean wheel?"),
-        (3, "engine", "must be a section; write [engine]"),
-        (7, "wheel[1].size", "must be a whole number from 1 up, got 0"),
+        (3, "engine", "must be a section, got 3; write [engine]"),
+        (7, "wheel[1].size", "must be a whole number of at least 1, got 0"),
         (8, "wheel[2].size", "is missing: Inches."),
         (10, "door.left.fuel", "unknown key in this section; did you mean engine.fuel or spare.fuel?"),
         (13, "spare.fuel", 'must be "petrol" or "diesel", got "desel"; did you mean "diesel"?'),
@@ -133,8 +133,8 @@ def test_every_mistake_is_told_with_its_line(tmp_path: Path) -> None:
 def test_what_is_no_list_of_sections_is_told(tmp_path: Path) -> None:
     _, file = read(tmp_path, "name = 'Beetle'\nwheel = 4\ndoor = 2\n")
     assert [one.reason for one in file.problems] == [
-        "must be a list of sections; write [[wheel]]",
-        "must contain sections; write [door.SIDE]",
+        "must be a list of sections, got 4; write [[wheel]]",
+        "must contain sections, got 2; write [door.SIDE]",
     ]
 
 
@@ -172,7 +172,7 @@ def test_the_reference_has_every_key() -> None:
 
         | key | value | without it | meaning |
         |---|---|---|---|
-        | `size` | whole number from 1 up | an error | Inches. |
+        | `size` | whole number of at least 1 | an error | Inches. |
 
         ### `[door.SIDE]`
 
@@ -180,7 +180,7 @@ def test_the_reference_has_every_key() -> None:
 
         | key | value | without it | meaning |
         |---|---|---|---|
-        | `size` | whole number from 1 up | an error | Inches. |
+        | `size` | whole number of at least 1 | an error | Inches. |
         """)
 
 

@@ -5,11 +5,14 @@ from .declared_keys import section as section
 from .declared_keys import sections as sections
 from .toml_reader import Problem as Problem
 from .toml_reader import TomlFile as TomlFile
+from .value_kinds import DURATION as DURATION
 from .value_kinds import NAMES as NAMES
 from .value_kinds import NUMBER as NUMBER
 from .value_kinds import OPTIONS as OPTIONS
 from .value_kinds import PATH as PATH
 from .value_kinds import PATHS as PATHS
+from .value_kinds import PORT as PORT
+from .value_kinds import SIZE as SIZE
 from .value_kinds import TEXT as TEXT
 from .value_kinds import TEXTS as TEXTS
 from .value_kinds import Kind as Kind

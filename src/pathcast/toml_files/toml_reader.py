@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from .declared_keys import Key, Section, declared, keys_of
-from .toml_lines import key_lines, line_of
-from .value_kinds import RefusedValueError
+from .toml_key_line_numbers import key_lines, line_of
+from .value_kinds import RefusedValueError, as_written
 
 T = TypeVar("T")
 _INDEX = re.compile(r"\[(\d+)\]")
@@ -45,7 +45,7 @@ class TomlFile:
         except UnicodeDecodeError:
             self._problems.append(Problem(None, "", "is not UTF-8; convert it to UTF-8"))
         except ValueError:  # a NUL character, or a character that the file system's encoding lacks
-            self._problems.append(Problem(None, "", "invalid file name"))
+            self._problems.append(Problem(None, "", "no file can have this name; give another path"))
         else:
             self._parse(text)
 
@@ -57,7 +57,9 @@ class TomlFile:
             at = re.search(r"\(at line (\d+)", str(error))
             self._problems.append(Problem(int(at[1]) if at else None, "", f"is not TOML: {error}"))
         except RecursionError:
-            self._problems.append(Problem(None, "", "values are nested too deeply; nest fewer arrays and tables"))
+            self._problems.append(
+                Problem(None, "", "values are nested too deeply; reduce the nesting of arrays and tables")
+            )
         except ValueError as error:  # a number of thousands of digits
             self._problems.append(Problem(None, "", f"has a value that cannot be read: {error}"))
 
@@ -115,16 +117,16 @@ class TomlFile:
     def _section(self, of: Section, value: Any, name: str, whole: type) -> Any:
         if of.repeated:
             if not isinstance(value, list) or not all(isinstance(one, dict) for one in value):
-                self.wrong(name, f"must be a list of sections; write [[{name}]]")
+                self.wrong(name, f"must be a list of sections, got {as_written(value)}; write [[{name}]]")
                 return ()
             return tuple(self._read(of.of, one, f"{name}[{at}].", whole) for at, one in enumerate(value))
         if of.named:
             if not isinstance(value, dict) or not all(isinstance(one, dict) for one in value.values()):
-                self.wrong(name, f"must contain sections; write [{name}.{of.named}]")
+                self.wrong(name, f"must contain sections, got {as_written(value)}; write [{name}.{of.named}]")
                 return {}
             return {inner: self._read(of.of, one, f"{name}.{inner}.", whole) for inner, one in value.items()}
         if not isinstance(value, dict):
-            self.wrong(name, f"must be a section; write [{name}]")
+            self.wrong(name, f"must be a section, got {as_written(value)}; write [{name}]")
             return None
         return self._read(of.of, value, f"{name}.", whole)
 

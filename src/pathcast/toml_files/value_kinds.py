@@ -11,6 +11,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
+_QUANTITY = re.compile(r"(\d{1,15}(?:\.\d{1,9})?) ?([A-Za-z]+)", re.ASCII)
+_SIZES = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
+_DURATIONS = {"second": 1, "minute": 60, "hour": 3_600, "day": 86_400}
 
 
 class Kind(NamedTuple):
@@ -113,6 +116,33 @@ def _number(value: Any, _: Path) -> int:
     return value
 
 
+def _port(value: Any, _: Path) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= 65_535:
+        raise PORT.refused(value)
+    return value
+
+
+def _size(value: Any, _: Path) -> int:
+    """Bytes: a number, or a text with a unit."""
+    if isinstance(value, int) and not isinstance(value, bool) and value >= 1:
+        return value
+    parts = _QUANTITY.fullmatch(value) if isinstance(value, str) else None
+    if parts is None or parts[2] not in _SIZES or not (size := int(float(parts[1]) * _SIZES[parts[2]])):
+        raise SIZE.refused(value)
+    return size
+
+
+def _duration(value: Any, _: Path) -> float:
+    """Seconds: a number, or a text with a unit."""
+    if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < float("inf"):
+        return float(value)
+    parts = _QUANTITY.fullmatch(value) if isinstance(value, str) else None
+    unit = "" if parts is None else parts[2].removesuffix("s")
+    if parts is None or unit not in _DURATIONS or not (seconds := float(parts[1]) * _DURATIONS[unit]):
+        raise DURATION.refused(value)
+    return seconds
+
+
 def _options(table: Any, _: Path) -> Mapping[str, str]:
     """Options as Spark takes them: text, with dots in the names of nested options."""
     if not isinstance(table, dict):
@@ -139,5 +169,8 @@ PATH = Kind("a path", _path)
 PATHS = Kind("a path or list of paths", _paths)
 NAMES = Kind("a list of names", _names)
 TEXTS = Kind("a table of texts", _texts)
-NUMBER = Kind("a whole number from 1 up", _number)
+NUMBER = Kind("a whole number of at least 1", _number)
+PORT = Kind("a port from 0 to 65535", _port)
+SIZE = Kind('a number of bytes, or a size such as "256 MiB"', _size)
+DURATION = Kind('a number of seconds, or a duration such as "7 days"', _duration)
 OPTIONS = Kind("a table", _options)
