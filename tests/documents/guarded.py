@@ -18,8 +18,9 @@ import numpy.typing as npt
 
 from pathcast.documents import Limits, Names
 from pathcast.documents.expanded_name_table_kernels import NameIndex
-from pathcast.documents.scanner import scanner as room
+from pathcast.documents.scanner import scanner_buffers as room
 from pathcast.documents.scanner.character_kernels import PADDING
+from pathcast.documents.scanner.name_table import NameTable
 from pathcast.documents.scanner.scanner import Scanner
 from pathcast.documents.scanner.scanner_array_layout_kernels import ScanRows, ScanScratch
 from tests.documents.equivalence import by_expat, differences
@@ -44,7 +45,7 @@ def guarded(values: Any) -> npt.NDArray[Any]:
     return copy
 
 
-class GuardedRows(room._Rows):
+class GuardedRows(room.Rows):
     """Room for what a scan writes, each array with its guard."""
 
     def __init__(self, tags: int, equals: int, size: int) -> None:
@@ -52,7 +53,7 @@ class GuardedRows(room._Rows):
         self.arrays = ScanRows(*map(guarded, self.arrays))
 
 
-class GuardedNames(room.NameTable):
+class GuardedNames(NameTable):
     """The table of names, each array with its guard."""
 
     def _make_room(self, *arguments: Any) -> None:
@@ -61,8 +62,8 @@ class GuardedNames(room.NameTable):
 
 
 def guarded_scanner(names: Names, limits: Limits) -> Scanner:
-    room._Rows = GuardedRows  # type: ignore[misc]
-    room.NameTable = GuardedNames  # type: ignore[misc]
+    room.Rows = GuardedRows  # type: ignore[misc]
+    vars(room)["NameTable"] = GuardedNames
     scanner = Scanner(names, limits, "refuse")
     scanner.read([b"<a/>"])
     buffers = scanner._buffers
@@ -76,6 +77,9 @@ def scan(scanner: Scanner, documents: list[bytes]) -> int:
     offsets = guarded(np.cumsum([0, *map(len, documents)]))
     batch = scanner.read_data(data, offsets)
     found = differences(batch, by_expat(documents, names=scanner.names, limits=scanner.limits))
+    if len(documents) == 1:
+        small = scanner.read_small(documents[0])
+        found += differences(small, scanner.read(documents)) if small is not None else []
     if found:
         raise AssertionError(f"{documents!r}: {found}")
     return len(documents) - len(batch.errors)
@@ -110,11 +114,11 @@ def scan_without_padding() -> None:
 
 
 def scan_in_too_little_room() -> None:
-    class Cramped(room._Rows):
+    class Cramped(room.Rows):
         def __init__(self, tags: int, equals: int, size: int) -> None:
             super().__init__(1, equals, size)
 
-    room._Rows = Cramped  # type: ignore[misc]
+    room.Rows = Cramped  # type: ignore[misc]
     Scanner(Names(), Limits(), "refuse").read([b"<a><b/><b/><b/></a>"])
 
 

@@ -63,7 +63,7 @@ def test_a_tree_is_made_of_its_parents_and_names() -> None:
     [
         ([-1, 1], [0, 1], "must precede the label path"),
         ([-2], [0], "must precede the label path"),
-        ([-1, 0, 0], [0, 1, 1], "have the same parent and the same name"),
+        ([-1, 0, 0], [0, 1, 1], "label path 2 has the same parent and name as an earlier label path"),
         ([-1], [2], "name ids of label paths must be from 0 to"),
     ],
 )

@@ -10,7 +10,8 @@ import pytest
 
 from pathcast.documents import Limits, Names, read_batch
 from pathcast.documents.scanner.character_kernels import PADDING
-from pathcast.documents.scanner.scanner import OWN_BYTES, OWN_NAMES, NameTable, Scanner
+from pathcast.documents.scanner.name_table import OWN_BYTES, OWN_NAMES, NameTable
+from pathcast.documents.scanner.scanner import Scanner
 from pathcast.errors import DocumentError
 from tests.documents.collisions import colliding_names, crowding_names
 from tests.documents.equivalence import by_expat, by_scanner, differences, passed_on

@@ -1,16 +1,33 @@
 """The index of structural places against its twin in plain Python; and documents longer than one index."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pathcast.documents.scanner.character_kernels import PADDING
-from pathcast.documents.scanner.structural_byte_index_kernels import AHEAD, ROOM, WINDOW, index_structure
-from pathcast.kernels import kernel
+from pathcast.documents.scanner.structural_byte_index_kernels import (
+    AHEAD,
+    ROOM,
+    WINDOW,
+    index_structure,
+    write_places,
+)
+from pathcast.kernels import BEYOND, can_compress, compress_positions, kernel
 from tests.documents.equivalence import by_expat, by_scanner, differences, passed_on
 
 index = kernel("int64(ro_u1[::1], int64, int64, u4[::1])", late=True)(index_structure.py_func)  # type: ignore[attr-defined]
+SIGNATURE = "int64(u4[::1], int64, uint64, int64)"
+by_loop = kernel(SIGNATURE, late=True)(write_places.py_func)  # type: ignore[attr-defined]
+
+
+@kernel(SIGNATURE, late=True)
+def by_compression(places: Any, count: int, bits: int, block: int) -> Any:
+    """As `write_places`, or -1 where the processor cannot."""
+    return compress_positions(places, count, bits, block) if can_compress() else np.int64(-1)
+
 
 NAME = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-."
 TEXT = b"\t\n" + bytes(code for code in range(0x20, 0x80) if code not in b"<&]")
@@ -51,6 +68,20 @@ def test_an_index_has_every_structural_place(content: bytes, before: int, after:
     else:
         assert count == 0
     assert {data[place] for place in places[count : count + AHEAD]} == {0}
+
+
+@given(st.integers(0, (1 << 64) - 1), st.integers(0, 40), st.integers(0, (1 << 32) - 65))
+@example(0, 0, 0)
+@example((1 << 64) - 1, 0, (1 << 32) - 64)
+def test_places_are_written_alike_with_and_without_compression(bits: int, count: int, block: int) -> None:
+    expected = [block + place for place in range(64) if bits >> place & 1]
+    for write in (by_loop, by_compression):
+        places = np.full(count + 64 + BEYOND, 7, dtype=np.uint32)
+        end = write(places, count, bits, block)
+        if write is by_loop or end >= 0:
+            assert end == count + len(expected)
+            assert places[count:end].tolist() == expected
+            assert set(places[:count].tolist()) | set(places[end + BEYOND :].tolist()) <= {7}
 
 
 TAGS = (

@@ -159,7 +159,9 @@ def test_a_manifest_that_says_the_same_in_other_bytes_was_changed(folder: Path) 
 
 def test_a_manifest_of_an_earlier_format_is_refused_with_advice(folder: Path) -> None:
     (folder / "manifest.json").write_text('{"format": "pathcast-snapshot", "version": 1, "kind": "numbers"}')
-    with pytest.raises(SnapshotError, match="has version 1, this Pathcast reads 2; write it again with this Pathcast"):
+    with pytest.raises(
+        SnapshotError, match="has version 1, but this Pathcast reads 2; write it again with this Pathcast"
+    ):
         open_snapshot(folder, "numbers")
 
 

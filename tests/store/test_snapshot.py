@@ -53,7 +53,7 @@ def test_a_newer_version_says_to_update(folder: Path) -> None:
     manifest = json.loads((folder / "manifest.json").read_text())
     manifest["version"] = 99
     (folder / "manifest.json").write_text(json.dumps(manifest))
-    with pytest.raises(SnapshotError, match="version 99, this Pathcast reads 2; update Pathcast"):
+    with pytest.raises(SnapshotError, match="version 99, but this Pathcast reads 2; update Pathcast"):
         open_snapshot(folder, "numbers")
 
 
@@ -108,9 +108,9 @@ def test_a_folder_with_other_things_is_never_written_to(tmp_path: Path) -> None:
         write_snapshot(tmp_path, "numbers", {}, ARRAYS)
     assert [entry.name for entry in tmp_path.iterdir()] == ["thesis.tex"]
     (tmp_path / "file").write_text("")
-    with pytest.raises(SnapshotError, match="is a file; a snapshot is a folder"):
+    with pytest.raises(SnapshotError, match="is a file, not a snapshot; give the folder that was written to"):
         read_manifest(tmp_path / "file")
-    with pytest.raises(SnapshotError, match="is a file"):
+    with pytest.raises(SnapshotError, match="is a file, but a snapshot is a folder"):
         write_snapshot(tmp_path / "file", "numbers", {}, ARRAYS)
 
 

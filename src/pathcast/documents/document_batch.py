@@ -128,6 +128,11 @@ class DocumentBatch:
         return BatchMaxima(*(int(column.max(initial=0)) for column in columns))
 
     @property
+    def element_count(self) -> int:
+        """The number of elements of all documents."""
+        return len(self.name)
+
+    @property
     def name_count(self) -> int:
         """The number of name ids: all ids are below this."""
         return self.known_count + len(self.own_names)

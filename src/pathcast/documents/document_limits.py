@@ -23,7 +23,7 @@ class Limits:
 
     >>> pathcast.documents.read("<a><b/></a>", limits=pathcast.Limits(depth=1))
     Traceback (most recent call last):
-    pathcast.errors.LimitError: line 1, column 4: elements are nested deeper than 1; at most 1 allowed ...
+    pathcast.errors.LimitError: line 1, column 4: an element is nested 2 deep; at most 1 allowed ...
     """
 
     depth: int = key(NUMBER, "Depth of nested elements.", 1_000)
@@ -38,13 +38,13 @@ class Limits:
         for field in fields(self):
             value = getattr(self, field.name)
             if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-                raise LimitError(f"Limits({field.name}={value!r}): a limit must be an int of at least 1")
+                raise LimitError(f"Limits({field.name}=…) must be an int of at least 1, got {value!r}")
 
     @classmethod
     def given(cls, limits: "Limits | None") -> "Limits":
         """The given limits, the default ones for None; `TypeError` for anything else."""
         if limits is not None and not isinstance(limits, cls):
-            raise TypeError(f"limits={limits!r}: must be Limits(…) or None")
+            raise TypeError(f"limits must be Limits(…) or None, got {limits!r}")
         return cls() if limits is None else limits
 
     def exceeded(self, limit: str, what: str, *, line: int | None = None, column: int | None = None) -> LimitError:

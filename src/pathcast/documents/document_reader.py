@@ -57,7 +57,7 @@ def read_batch(
     (2, [-1, 0], [1])
     """
     if errors not in ("raise", "return"):
-        raise ValueError(f"errors={errors!r}: must be 'raise' or 'return'")
+        raise ValueError(f"errors must be 'raise' or 'return', got {errors!r}")
     if isinstance(documents, str | bytes | bytearray | memoryview):
         raise TypeError(f"read_batch() takes a list of documents, got a single {type(documents).__name__}; use read()")
     batch = Reader(Names() if names is None else names, Limits.given(limits), entities).read(documents)
@@ -74,9 +74,9 @@ class Reader:
 
     def __init__(self, names: Names, limits: Limits, entities: Entities, *, batch_bytes: int = _BATCH_BYTES) -> None:
         if entities not in (known := ("refuse", "expand")):
-            raise ValueError(f"entities={entities!r}: must be {' or '.join(map(repr, known))}")
+            raise ValueError(f"entities must be {' or '.join(map(repr, known))}, got {entities!r}")
         if not isinstance(limits, Limits):
-            raise TypeError(f"limits={limits!r}: must be Limits(…)")
+            raise TypeError(f"limits must be Limits(…), got {limits!r}")
         from .scanner.scanner import Scanner
 
         self.limits = limits
@@ -86,6 +86,12 @@ class Reader:
 
     def read(self, documents: Iterable[Readable], *, borrowed: bool = False) -> DocumentBatch:
         """Documents as a batch, unreadable ones in their places; a `borrowed` batch is valid until the next read."""
+        documents = list(documents)
+        plain = [document for document in documents if type(document) is bytes]
+        if len(plain) == len(documents):  # without a call per document
+            sizes = list(map(len, plain))
+            if max(sizes, default=0) <= self.limits.size and sum(sizes) <= self._batch_bytes:
+                return self.scanner.read(plain, borrowed=borrowed)
         contents: list[bytes] = []
         encodings: dict[int, str] = {}
         failed: dict[int, PathcastError] = {}
@@ -106,6 +112,17 @@ class Reader:
                 data = b""
             contents.append(data)
         return self.scanner.read(contents, encodings=encodings, failed=failed, borrowed=borrowed)
+
+    def read_one(self, document: Readable) -> DocumentBatch:
+        """One document as a batch that is valid until the next read; as `read`, but faster if it is small."""
+        try:
+            data, encoding = content(document, self.limits)
+        except PathcastError:
+            return self.read([document], borrowed=True)
+        small = self.scanner.read_small(data)
+        if small is not None:
+            return small
+        return self.scanner.read([data], encodings={} if encoding is None else {0: encoding}, borrowed=True)
 
 
 def content(document: Readable, limits: Limits) -> tuple[bytes, str | None]:
@@ -141,7 +158,7 @@ def _file_content(path: os.PathLike[str], limits: Limits) -> bytes:
         reason = getattr(error, "strerror", None) or error
         raise DocumentError(f"cannot read the file {name!r}: {reason}") from None
     except ValueError:  # a NUL character, or a character that the file system's encoding lacks
-        raise DocumentError(f"cannot read the file {name!r}: invalid file name") from None
+        raise DocumentError(f"cannot read the file {name!r}: no file can have this name; give another path") from None
     if len(data) > limits.size:
         raise limits.exceeded("size", f"the file {name!r} has too many bytes")
     return data

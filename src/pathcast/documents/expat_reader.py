@@ -364,7 +364,7 @@ class _DocumentReader:
             self.boundary()
         element = len(builder.name)
         if len(parents) >= builder.limits.depth:
-            self.over("depth", f"elements are nested deeper than {builder.limits.depth:,}")
+            self.over("depth", f"an element is nested {len(parents) + 1:,} deep")
         number = self.ids.get(reported)
         builder.name.append(self.number(reported) if number is None else number)
         builder.parent.append(parents[-1] if parents else -1)

@@ -27,7 +27,7 @@ def unbound_prefix(data: bytes) -> str:
             if not declared[prefix]:
                 user = f"<{name[:_SHOWN]}>" if name is tag else f"the attribute {name[:_SHOWN]}"
                 short = prefix[:_SHOWN]
-                raise _UnboundError(f"{user} uses the undeclared '{short}:'; declare it with xmlns:{short}='…'")
+                raise _UnboundError(f"{user} uses the undeclared prefix '{short}:'; declare it with xmlns:{short}='…'")
 
     def end(_: str) -> None:
         declared.subtract(scopes.pop())

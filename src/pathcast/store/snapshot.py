@@ -162,7 +162,7 @@ def read_manifest(directory: str | os.PathLike[str]) -> dict[str, Any]:
     if version != VERSION:
         newer = type(version) is int and version > VERSION
         advice = "update Pathcast" if newer else "write it again with this Pathcast"
-        raise SnapshotError(f"snapshot {folder} has version {version!r}, this Pathcast reads {VERSION}; {advice}")
+        raise SnapshotError(f"snapshot {folder} has version {version!r}, but this Pathcast reads {VERSION}; {advice}")
     if not whole:
         raise SnapshotError(f"snapshot {folder} is damaged: manifest.json was changed; write it again")
     if not _is_complete(manifest):
@@ -178,7 +178,7 @@ def _manifest_bytes(folder: Path) -> bytes:
         what = "it has no manifest.json; give the folder that was written to" if folder.is_dir() else "no such folder"
         raise SnapshotError(f"{folder} is not a snapshot: {what}") from None
     except NotADirectoryError:
-        raise SnapshotError(f"{folder} is a file; a snapshot is a folder") from None
+        raise SnapshotError(f"{folder} is a file, not a snapshot; give the folder that was written to") from None
     except (OSError, ValueError) as error:  # a path may be invalid, such as one with a null character
         raise SnapshotError(f"cannot read snapshot {folder}: {error}") from None
     if len(text) > _MANIFEST_BYTES:
@@ -218,7 +218,7 @@ def _is_described(facts: Any) -> bool:
 def _refuse_strangers(folder: Path) -> None:
     """Reject a folder that holds other files: the user may have given it by mistake."""
     if folder.exists() and not folder.is_dir():
-        raise SnapshotError(f"{folder} is a file; a snapshot is a folder")
+        raise SnapshotError(f"{folder} is a file, but a snapshot is a folder; use an empty or new folder")
     if folder.is_dir() and not (folder / MANIFEST).exists():
         # Another writer may have written a manifest in the meantime.
         strangers = [entry.name for entry in folder.iterdir() if not entry.name.startswith((_DATA, ".", MANIFEST))]

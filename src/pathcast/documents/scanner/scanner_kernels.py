@@ -36,6 +36,7 @@ from .prolog_and_namespace_kernels import (
 from .scanner_array_layout_kernels import (
     A_NAME,
     ASK,
+    E_ATTRIBUTES,
     E_END,
     E_NAME,
     E_POSITION,
@@ -226,6 +227,7 @@ def scan(
                 status[index] = OK
                 return index
         offsets[index + 1] = counts[N_ELEMENTS]
+    rows.elements[E_ATTRIBUTES, counts[N_ELEMENTS]] = counts[N_ATTRIBUTES]
     return count
 
 
