@@ -15,7 +15,7 @@ from .engine_registry import engines as engines
 from .matcher import MatchedData as MatchedData
 from .matcher import Matcher as Matcher
 from .matcher import View as View
-from .results.matches import Matches as Matches
+from .results.document_matches import Matches as Matches
 from .stored_index import open_index as open_index
 from .subscriptions.subscriptions import Subscription as Subscription
 from .subscriptions.subscriptions import Subscriptions as Subscriptions

@@ -120,7 +120,7 @@ class Costs(NamedTuple):
 
 @runtime_checkable
 class Mergeable(Protocol):
-    """Merges what another process has compiled for a part of the patterns (`compiled_pattern_shards.py`)."""
+    """Merges what another process has compiled for a part of the patterns (`pattern_shard_merging.py`)."""
 
     @classmethod
     def compile_part(cls, table: PatternTable) -> dict[str, AnyArray]:

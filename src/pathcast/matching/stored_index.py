@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 KIND = "index"
 # The version of the arrays' names, shapes and meaning: increase it when any of these change.
-LAYOUT = 9
+LAYOUT = 10
 _SUBSCRIPTIONS, _ENGINE = "subscriptions_", "engine_"
 
 
@@ -84,7 +84,7 @@ def _read(folder: Path, verify: bool, trusted: bool) -> tuple[Subscriptions, Eng
     if layout != LAYOUT:
         newer = type(layout) is int and layout > LAYOUT
         advice = "update Pathcast" if newer else "compile the subscriptions again"
-        raise SnapshotError(f"the index {folder} has layout {layout!r}, this Pathcast reads {LAYOUT}; {advice}")
+        raise SnapshotError(f"the index {folder} has layout {layout!r}, but this Pathcast reads {LAYOUT}; {advice}")
     columns = part_of(snapshot.arrays, _SUBSCRIPTIONS)
     if not trusted:
         subscriptions = read_distrusting(snapshot.facts, columns)

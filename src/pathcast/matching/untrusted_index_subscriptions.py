@@ -11,6 +11,7 @@ Cost: as much as adding the subscriptions, some 3 µs for a plain path, in addit
 and for the text of some 100,000 at a time.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -75,7 +76,9 @@ class _Rows:
         slots = _column(arrays, "text_slots")
         self._own = _texts(arrays, "texts", "text_offsets")
         if len(slots) != len(self._own) or not len(self._ids) == len(self._of) == len(self._owners):
-            raise SnapshotError("the arrays of subscriptions differ in length")
+            of_rows = f"{len(self._ids):,} ids, {len(self._of):,} patterns, {len(self._owners):,} subscribers"
+            of_texts = f"{len(slots):,} places, {len(self._own):,} texts"
+            raise SnapshotError(f"the arrays of subscriptions differ in length ({of_rows}, {of_texts})")
         _check_within(self._of, GONE, len(self._entries), "subscriptions refer to patterns")
         _check_within(self._owners, NOBODY, len(self._names), "subscriptions refer to subscribers")
         _check_within(slots, 0, len(self._ids), "texts refer to subscriptions")
@@ -99,14 +102,19 @@ class _Entries:
         parent, step, nodes = (_column(arrays, name) for name in ("trie_parent", "trie_step", "nodes"))
         trees, self._trees = _column(arrays, "trees_entries"), _texts(arrays, "trees_texts", "trees_offsets")
         if len(self._names) != len(listed):
-            raise SnapshotError("a name of an element or attribute occurs twice")
+            twice = Counter(listed).most_common(1)[0][0]
+            raise SnapshotError(f"the name {twice!r:.60} of an element or attribute occurs twice")
         if len(parent) != len(step) or len(trees) != len(self._trees):
-            raise SnapshotError("the arrays of patterns differ in length")
+            lengths = f"{len(parent):,} parents, {len(step):,} steps, {len(trees):,} trees, {len(self._trees):,} texts"
+            raise SnapshotError(f"the arrays of patterns differ in length ({lengths})")
         _check_within(nodes, NONE, len(parent), "patterns refer to steps")
         _check_within(trees, 0, len(nodes), "texts refer to patterns")
         _check_within(step, 0, 2 * (len(listed) + 1), "steps refer to names")
-        if not bool((parent[1:] < np.arange(1, len(parent))).all()) or bool((parent < 0).any()):
-            raise SnapshotError("the parent of a step does not precede the step")
+        wrong = parent < 0
+        wrong[1:] |= parent[1:] >= np.arange(1, len(parent))
+        if bool(wrong.any()):
+            at = int(np.flatnonzero(wrong)[0])
+            raise SnapshotError(f"the parent of step {at}, {parent[at]}, does not precede the step")
         self._parent, self._step, self._nodes = parent.tolist(), step.tolist(), nodes.tolist()
         self._place = dict(zip(trees.tolist(), range(len(trees)), strict=True))
 
@@ -132,25 +140,27 @@ class _Entries:
 def _whole(facts: Mapping[str, Any], name: str) -> int:
     found = facts.get(name)
     if type(found) is not int or not 0 < found <= LARGEST_ID + 1:
-        raise SnapshotError(f"'{name}' in the manifest must be a whole number from 1 up, got {found!r:.60}")
+        raise SnapshotError(f"'{name}' in the manifest must be a whole number of at least 1, got {found!r:.60}")
     return found
 
 
 def _column(arrays: Mapping[str, AnyArray], name: str) -> Int32s:
     found = arrays.get(name)
     if found is None or found.dtype != np.int32 or found.ndim != 1:
-        raise SnapshotError(f"the array '{name}' is missing or has the wrong type")
+        kind = "missing" if found is None else f"{found.ndim}-dimensional, of {found.dtype}"
+        raise SnapshotError(f"the array '{name}' is {kind}, expected one-dimensional, of int32")
     return found.view(np.ndarray)
 
 
 def _texts(arrays: Mapping[str, AnyArray], data: str, offsets: str) -> Texts:
     pieces, edges = arrays.get(data), arrays.get(offsets)
     if pieces is None or edges is None or edges.size == 0:
-        raise SnapshotError(f"the array '{data}' is missing or has the wrong type")
+        raise SnapshotError(f"the texts '{data}' are missing, or have no offsets in '{offsets}'")
     check_pieces(pieces, edges, len(edges) - 1 if edges.ndim else 0, f"'{data}'")
     return Texts(pieces, edges)
 
 
 def _check_within(column: Int32s, least: int, end: int, what: str) -> None:
     if len(column) and not least <= int(column.min()) <= int(column.max()) < end:
-        raise SnapshotError(f"{what} that do not exist")
+        found = f"from {column.min()} to {column.max()}"
+        raise SnapshotError(f"{what} that do not exist (numbers {found}, expected {least} to {end - 1})")

@@ -10,7 +10,7 @@ import pathcast
 from pathcast import Subscriptions
 from pathcast.documents import Names
 from pathcast.matching.automaton.verify.boolean_test_kernels import LOOK
-from pathcast.matching.automaton.verify.condition_table import Conditions
+from pathcast.matching.automaton.verify.shared_pattern_conditions import Conditions
 from pathcast.matching.engine_contract import Costed
 from pathcast.patterns import parse
 from tests import oracle

@@ -13,7 +13,7 @@ from pathcast.matching import Tuning
 from pathcast.matching import stored_index as index
 from pathcast.matching.automaton.values.value_test_table import DemandTable
 from pathcast.matching.automaton.verify.candidate_verifier import renumbered
-from pathcast.matching.automaton.verify.condition_table import Conditions
+from pathcast.matching.automaton.verify.shared_pattern_conditions import Conditions
 from pathcast.matching.automaton.verify.tree_pattern_store import TreeStore
 from pathcast.matching.table import tree_pattern_texts as trees
 from pathcast.patterns import Pattern, parse
@@ -149,7 +149,9 @@ def test_an_index_of_another_layout_is_refused_with_advice(tmp_path: Path) -> No
     assert saved.facts["layout"] == index.LAYOUT
     for layout, advice in ((index.LAYOUT - 1, "again"), (index.LAYOUT + 1, "update Pathcast")):
         write_snapshot(tmp_path / "other", index.KIND, {**saved.facts, "layout": layout}, saved.arrays)
-        with pytest.raises(SnapshotError, match=f"has layout {layout}, this Pathcast reads {index.LAYOUT}; .*{advice}"):
+        with pytest.raises(
+            SnapshotError, match=f"has layout {layout}, but this Pathcast reads {index.LAYOUT}; .*{advice}"
+        ):
             pathcast.open_index(tmp_path / "other")
 
 

@@ -45,12 +45,12 @@ from .paths.automaton_walk_kernels import (
     WalkLimits,
     walk,
 )
-from .paths.match_without_document import entries_of_paths
+from .paths.gates_of_visited_states import OpenGates
+from .paths.label_path_matching import entries_of_paths
 from .paths.nfa_fallback_simulation import simulated
 from .paths.walk_buffers import Scratches
 from .updates.immutable_index_state import Generation, Index
 from .updates.index_updates import IndexUpdates
-from .values.opened_path_gates import OpenGates
 
 if TYPE_CHECKING:
     from .verify.tree_pattern_store import TreeStore
@@ -143,14 +143,16 @@ class AutomatonEngine:
             assert walked is not None
         offsets, entries, opened = walked
         if numbers is None or made.base.trees is None:
-            self._count(elements=len(batch.name))
+            self._count(batch.element_count)
             return offsets, entries
-        counts = [0, 0]
+        candidates, matching = 0, 0
         for index, gates in zip(made.indexes, opened, strict=True):
             if index.trees is not None:
-                offsets, entries, *more = index.trees.add_matches(batch, numbers, gates, offsets, entries, made.entries)
-                counts = [before + each for before, each in zip(counts, more, strict=True)]
-        self._count(**{"elements": len(batch.name), "candidates": counts[0], "candidates that match": counts[1]})
+                offsets, entries, tried, more = index.trees.add_matches(
+                    batch, numbers, gates, offsets, entries, made.entries
+                )
+                candidates, matching = candidates + tried, matching + more
+        self._count(batch.element_count, candidates, matching)
         self._updates.seen(len(batch))
         return offsets, entries
 
@@ -170,23 +172,23 @@ class AutomatonEngine:
         scratch, tuning, count = self._scratch.mine, self.table.tuning, len(batch)
         found = np.zeros((O_ROWS, count + 1), dtype=np.int64)
         pending, base, delta = made.pending, made.base, made.delta
-        scratch.buffers.counts[1:] = 0
         kept = base.needs_states or (delta is not None and delta.needs_states)
-        longest = len(batch.name)
-        if not kept and count > 1:
-            longest = batch.largest().elements
+        longest = batch.element_count if kept or count == 1 else batch.largest().elements
         states = base.states
         automaton, beside = states.automaton, NO_STATES if delta is None else delta.states.automaton
         limits = WalkLimits(made.entries, made.patterns, base.listed_gates, 0 if delta is None else delta.listed_gates)
         scratch.fit_entries(made.entries)
         done = 0
-        while done < count:
+        while True:  # once for no document
             scratch.fit_base(automaton, base.gates, longest)
             if delta is not None:
                 scratch.fit_delta(beside, delta.gates, longest)
-            scratch.fit_levels(0, pending.words, tuning.level_words)
+            if pending.words:
+                scratch.fit_levels(0, pending.words, tuning.level_words)
             done = walk(batch.elements, symbols, automaton, beside, pending, limits, scratch.buffers, found, done, kept)
-            why = scratch.buffers.counts[C_WHY]
+            if done == count:
+                break
+            why = scratch.counts[C_WHY]
             if why == FULL:
                 scratch.enlarge()
             elif why == DEEPER:
@@ -208,16 +210,18 @@ class AutomatonEngine:
                     done += 1
                     learnt = states.automaton
                 automaton = learnt
-        counts = scratch.buffers.counts
-        self._updates.marked(states, int(counts[C_MARKED]))
+        counts = scratch.counts
+        self._updates.marked(states, counts[C_MARKED])
         if delta is not None:
-            self._updates.marked(delta.states, int(counts[C_DELTA_MARKED]))
-        entries = scratch.buffers.entries[: counts[C_ENTRIES]].copy()
-        return found[O_ENTRIES], entries, self._opened(made, states, found) if base.trees is not None else ()
+            self._updates.marked(delta.states, counts[C_DELTA_MARKED])
+        entries = scratch.buffers.entries[: counts[C_ENTRIES]]
+        if base.trees is None:
+            return found[O_ENTRIES], entries.copy(), ()
+        return found[O_ENTRIES], entries, self._opened(made, states, found)
 
     def _opened(self, made: Generation, states: States, found: Int64s) -> tuple[OpenGates, ...]:
         """The open gates that a walk found in the base, which has these states by now, and in the delta."""
-        buffers, counts = self._scratch.mine.buffers, self._scratch.mine.buffers.counts
+        buffers, counts = self._scratch.mine.buffers, self._scratch.mine.counts
         gates = buffers.base.gates[: counts[C_GATES]]
         base = OpenGates(found[O_GATES], gates, made.base.listed_gates, states, buffers.base.states)
         delta = made.delta
@@ -234,7 +238,8 @@ class AutomatonEngine:
         A document that takes too long gets an error. States that have no room for the document are dropped; with
         `kept`, the documents before it then list all their gates, since they cannot be found later.
         """
-        self._count(simulated=1)
+        with self._counting:
+            self._counts["simulated"] += 1
         scratch, states = self._scratch.mine, base.states
         try:
             entries, gates = simulated(
@@ -272,13 +277,16 @@ class AutomatonEngine:
             found, work = np.empty(end - begin, dtype=np.int32), self.limits.work // 4
             complete = states.learn(batch.name, batch.parent, symbols, begin, end, found, limit, work)
             learnt, automaton = states.transitions - before, states.automaton
-        self._count(**{"new label paths": learnt})
+        with self._counting:
+            self._counts["new label paths"] += learnt
         return automaton if complete else None
 
-    def _count(self, **counts: int) -> None:
+    def _count(self, elements: int, candidates: int = 0, matching: int = 0) -> None:
+        counts = self._counts
         with self._counting:
-            for name, count in counts.items():
-                self._counts[name] += count
+            counts["elements"] += elements
+            counts["candidates"] += candidates
+            counts["candidates that match"] += matching
 
     def costs(self) -> Costs:
         """The cost of the patterns that were verified; those that joins decide cost next to nothing."""

@@ -16,8 +16,8 @@ import numpy as np
 
 from pathcast.kernels import Int32s, Int64s, UInt64s
 
-from .clustered_subscription_ids import NO_COPY
 from .match_expansion_kernels import measure_rows, order_ids, pick, write_rows
+from .subscription_ids_by_entry_group import NO_COPY
 from .subscriptions_by_pattern import Rows
 from .subscriptions_by_pattern_kernels import (
     ID,

@@ -26,7 +26,7 @@ from pathcast.kernels import Int32s, Int64s
 from pathcast.store import Texts
 
 from ..tuning import Tuning
-from .clustered_subscription_ids import NO_COPY, ids_by_group
+from .subscription_ids_by_entry_group import NO_COPY, ids_by_group
 from .subscriptions_by_pattern_kernels import CELLS, ID, NEXT, OWNER, EntryValues, RowChanges, append_rows, lay_out
 
 if TYPE_CHECKING:

@@ -28,7 +28,7 @@ def is_text(value: object) -> bool:
 def check_subscriber(name: object) -> None:
     """Reject a value that is neither a name nor None."""
     if name is not None and not is_text(name):
-        raise ValueError(f"subscriber {name!r}: must be None or a non-empty str without surrogates")
+        raise ValueError(f"subscriber must be a non-empty str without surrogates, or None, got {name!r}")
 
 
 def checked_subscribers(subscribers: Sequence[str | None] | None, count: int) -> list[str | None] | None:
@@ -52,14 +52,14 @@ def checked_subscribers(subscribers: Sequence[str | None] | None, count: int) ->
 def checked_id(number: object) -> int:
     """A valid id."""
     if isinstance(number, bool) or not isinstance(number, Integral) or not 0 < int(number) <= LARGEST_ID:
-        raise ValueError(f"id {number!r}: must be a whole number from 1 to {LARGEST_ID:,}")
+        raise ValueError(f"id must be a whole number from 1 to {LARGEST_ID:,}, got {number!r}")
     return int(number)
 
 
 def check_count(name: str, number: object) -> None:
-    """Reject a value that is not a whole number from 1 up."""
+    """Reject a value that is not a whole number of at least 1."""
     if isinstance(number, bool) or not isinstance(number, Integral) or int(number) < 1:
-        raise ValueError(f"{name}={number!r}: must be a whole number from 1 up")
+        raise ValueError(f"{name} must be a whole number of at least 1, got {number!r}")
 
 
 def checked_ids(ids: Ids, count: int) -> list[int]:
@@ -87,11 +87,11 @@ def check_namespaces(namespaces: Namespaces) -> None:
     if namespaces is None or namespaces == "ignore":
         return
     if not isinstance(namespaces, Mapping):
-        raise TypeError(f"namespaces={namespaces!r}: must be a mapping from prefix to URI, 'ignore' or None")
+        raise TypeError(f"namespaces must be a mapping from prefix to URI, 'ignore' or None, got {namespaces!r}")
     for prefix, uri in namespaces.items():
         if prefix == "":
             raise ValueError(
-                "namespaces: the prefix '' is not allowed, XPath 1.0 has no default namespace; use a prefix"
+                "namespaces: the prefix '' is not allowed, because XPath 1.0 has no default namespace; use a prefix"
             )
         if not (is_text(prefix) and is_text(uri)):
             raise TypeError(f"namespaces: prefix and URI must be non-empty strings, got {prefix!r}: {uri!r}")

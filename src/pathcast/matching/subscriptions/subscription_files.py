@@ -59,7 +59,9 @@ def _with_good_ids(rows: Rows, given: Sequence[object]) -> Rows:
     for at, (value, line) in enumerate(zip(given, rows.lines, strict=True)):
         number = _id(value)
         if number is None:
-            errors.append(PatternError(f"id {value!r:.60}: must be a whole number from 1 to {LARGEST_ID:,}", line=line))
+            errors.append(
+                PatternError(f"id must be a whole number from 1 to {LARGEST_ID:,}, got {value!r:.60}", line=line)
+            )
         elif line_of.setdefault(number, line) != line:
             errors.append(
                 PatternError(
@@ -92,7 +94,9 @@ def _read(path: str | os.PathLike[str], amplification: int) -> Rows:
             f"cannot read the subscriptions {file}: {getattr(error, 'strerror', None) or error}"
         ) from None
     except ValueError:  # a NUL character, or a character that the file system's encoding lacks
-        raise PatternError(f"cannot read the subscriptions {str(file)!r}: invalid file name") from None
+        raise PatternError(
+            f"cannot read the subscriptions {str(file)!r}: no file can have this name; give another path"
+        ) from None
     return _csv(file, text) if endings[-1:] == [".csv"] else plain_rows(text)
 
 
@@ -132,7 +136,7 @@ def _csv(file: Path, text: str) -> Rows:
                 advice = "double each quote inside a quoted field"
                 errors.append(PatternError(f"the row is not CSV: {row}; {advice}", line=line))
             elif len(row) > len(columns):
-                fields = f"{len(row)} fields, the heading has {len(columns)}; quote fields that contain a comma"
+                fields = f"{len(row)} fields, but the heading has {len(columns)}; quote fields that contain a comma"
                 errors.append(PatternError(f"the row has {fields}", line=line))
             elif row:
                 rows.append(dict(zip(columns, row, strict=False)))

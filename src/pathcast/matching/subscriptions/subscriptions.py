@@ -153,7 +153,7 @@ class Subscriptions:
         of the others, each with the `index` of its expression in `xpaths`.
         """
         if errors not in ("raise", "collect"):
-            raise ValueError(f"errors={errors!r}: must be 'raise' or 'collect'")
+            raise ValueError(f"errors must be 'raise' or 'collect', got {errors!r}")
         if isinstance(xpaths, str):
             raise TypeError("add_many() takes several expressions, got a single str; use add()")
         xpaths = list(xpaths)
@@ -379,7 +379,7 @@ class Subscriptions:
         from ..matcher import Matcher
 
         if engine is not None and not isinstance(engine, str):
-            raise TypeError(f"engine={engine!r}: must be the name of an engine, such as 'automaton', or None")
+            raise TypeError(f"engine must be the name of an engine, such as 'automaton', or None, got {engine!r}")
         return Matcher(self, engine, limits=limits, entities=entities)
 
     @overload
@@ -426,7 +426,7 @@ class Subscriptions:
         """
         check_count("amplification", amplification)
         if errors not in ("raise", "collect"):
-            raise ValueError(f"errors={errors!r}: must be 'raise' or 'collect'")
+            raise ValueError(f"errors must be 'raise' or 'collect', got {errors!r}")
         rows = read_rows(path, amplification)
         if errors == "raise" and rows.errors:
             raise min(rows.errors, key=lambda error: error.line or 0)

@@ -1,9 +1,9 @@
-from .compiled_pattern_shards import Arrays as Arrays
-from .compiled_pattern_shards import compile_shard as compile_shard
-from .compiled_pattern_shards import merge_shard as merge_shard
-from .compiled_pattern_shards import packed as packed
-from .compiled_pattern_shards import unpacked as unpacked
 from .path_trie import Trie as Trie
 from .path_trie import flat as flat
+from .pattern_shard_merging import Arrays as Arrays
+from .pattern_shard_merging import compile_shard as compile_shard
+from .pattern_shard_merging import merge_shard as merge_shard
+from .pattern_shard_merging import packed as packed
+from .pattern_shard_merging import unpacked as unpacked
 from .pattern_table import EnteredPatterns as EnteredPatterns
 from .pattern_table import PatternTable as PatternTable

@@ -170,8 +170,8 @@ class Descent(Cursor):
         self.plain = False
         if self.steps > MAX_TREE_STEPS and not self.printed:
             raise LimitError(
-                f"the subscription has more than {MAX_TREE_STEPS} steps, which only paths of elements may have; remove "
-                "steps, or all predicates, attributes and text()",
+                f"the subscription has more than {MAX_TREE_STEPS} steps and is not a plain path of elements; "
+                "remove steps, or all predicates, attributes and text()",
                 column=self.token.at + 1,
             )
 

@@ -55,4 +55,6 @@ class Cursor:
         self.nesting += 1
         if self.nesting > self.max_nesting:
             what = "predicates, parentheses and functions"
-            raise LimitError(f"{what} are nested deeper than {self.max_nesting}; nest fewer", column=token.at + 1)
+            raise LimitError(
+                f"{what} are nested deeper than {self.max_nesting}; reduce the nesting", column=token.at + 1
+            )

@@ -179,6 +179,9 @@ def walk(
     all elements, otherwise those of one document at a time.
     """
     counts, words = scratch.counts, pending.words
+    if first == 0:
+        for count in range(C_ENTRIES, C_COUNTS):
+            counts[count] = 0
     stamp, written = counts[C_STAMP], counts[C_ENTRIES]
     gated, delta_gated = counts[C_GATES], counts[C_DELTA_GATES]
     index = first

@@ -25,6 +25,7 @@ class Scratch:
             counts=_int64s(C_COUNTS),
             entries=_int32s(1 << 14),
         )
+        self.counts = self.buffers.counts.data
 
     def fit_entries(self, entries: int) -> None:
         """Make room for `entries` entries."""

@@ -1,4 +1,4 @@
-"""Twigs as arrays (`twig_patterns.py`), and twigs by the branch that they wait for.
+"""Twigs as arrays (`twig_branch_decomposition.py`), and twigs by the branch that they wait for.
 
 Equal branches of all twigs are stored once: a node of the trie, a place, and the steps to climb. A twig waits for the
 branch that documents have shown least often; its other branches are checked when that one occurs.
@@ -20,7 +20,8 @@ from ...arrays.growing_array import Growing
 from ...arrays.ragged_arrays import gathered, least
 from ...table.path_trie import Trie
 from ..paths.deferred_trie_insertion import PathNodes
-from ..values.ancestor_value_test_arrays import moved_steps
+from ..value_joins.ancestor_value_test_arrays import moved_steps
+from .twig_branch_decomposition import Tie
 from .twig_join_kernels import (
     COUNT_BITS,
     END,
@@ -34,7 +35,6 @@ from .twig_join_kernels import (
     T_THIRD,
     TwigRows,
 )
-from .twig_patterns import Tie
 
 # In place of a node: a lift.
 LIFT = -1

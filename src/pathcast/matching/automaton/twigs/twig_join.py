@@ -14,7 +14,7 @@ from pathcast.kernels import Bools, Int32s, Int64s
 
 from ...tuning import Tuning
 from ..paths.automaton_states import States
-from ..values.unbranched_path_search_kernels import DEEPEST
+from ..value_joins.unbranched_path_search_kernels import DEEPEST
 from .twig_join_kernels import (
     CROWDED,
     K_COLUMNS,

@@ -1,6 +1,7 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
-"""Twigs: documents against branching patterns of elements (`twig_patterns.py`), by the elements at which branches
-hold.
+"""Twigs: documents against branching patterns of elements, by the elements at which branches hold.
+
+`twig_branch_decomposition.py` splits the patterns.
 
     state of an element ──gates──▶ branches that end at it ──place──▶ the element above at which each holds: a list
     branches that occur ──▶ twigs that wait for them ──▶ do the other branches occur? ──▶ do their lists meet?
@@ -21,8 +22,8 @@ from pathcast.documents.document_batch_layout_kernels import Elements
 from pathcast.kernels import Bools, Int32s, Int64s, Matrix, UInt64s, Writable, kernel, lowest_bit, part, prefetch, rare
 
 from ..paths.automaton_states_kernels import Automaton
-from ..values.state_value_join_kernels import ANYWHERE, DOWN
-from ..values.unbranched_path_search_kernels import DEEPEST, depths_up
+from ..value_joins.state_region_kernels import ANYWHERE, DOWN
+from ..value_joins.unbranched_path_search_kernels import DEEPEST, depths_up
 
 # Columns of twigs: the entry (LAST - entry for the last twig that waits for a branch), two branches besides the one
 # that is waited for, and the program, if there are more branches, or lifts.

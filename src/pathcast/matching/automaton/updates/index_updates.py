@@ -340,6 +340,8 @@ class IndexUpdates:
 
     def marked(self, states: States, entries: int) -> None:
         """Count entries that documents marked for lack of groups; group again when that costs less."""
+        if not entries:
+            return
         states.marked += entries
         accepted = states.accepted
         if states.marked <= max(self.table.tuning.fewest_marked, 2 * accepted):

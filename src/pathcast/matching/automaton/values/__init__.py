@@ -1,4 +1,4 @@
-"""Values: access predicates, the index of value tests, and patterns that one element decides."""
+"""Values: access predicates, the table of value tests, and the gates of patterns with predicates."""
 
 import lazy_loader
 

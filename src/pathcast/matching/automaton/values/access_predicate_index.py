@@ -21,6 +21,7 @@ from pathcast.kernels import Bools, Floats, Int32s, Int64s
 from pathcast.store import grown
 
 from ...arrays.bitsets import new_marks
+from ..value_joins.state_value_join import JoinedEntries
 from .access_predicate_index_kernels import (
     S_COUNTS,
     AccessPatterns,
@@ -34,7 +35,6 @@ from .access_predicate_index_kernels import (
     candidates_of,
 )
 from .required_value_test_arrays import Choice
-from .state_value_join import JoinedEntries
 from .value_test_table import new_cache
 from .value_test_table_kernels import D_KIND, HIGH, LOW, ValueTests
 
@@ -158,6 +158,8 @@ class Access:
         The candidates include patterns called elsewhere and, for documents left to the verifier, all patterns behind
         open gates.
         """
+        if not len(gates) and not len(joined.called):
+            return np.zeros(len(batch) + 1, dtype=np.int64), gates
         room = self._fitting(patterns)
         open_gates = ListedGates(gate_offsets, gates, listed)
         called = CalledPatterns(joined.called_offsets, joined.called, joined.unknown)

@@ -1,7 +1,7 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
 """Interning: conditions and value tests found by content, in tables that are arrays.
 
-Conditions built from patterns are found by the patterns' parts (`condition_table.py`, `value_test_table.py`).
+Conditions built from patterns are found by the patterns' parts (`shared_pattern_conditions.py`, `value_test_table.py`).
 Conditions loaded as arrays, from a snapshot or from another process, are found by content: kind, name, literal, limit,
 parts. A slot of a hash table holds only a number; the row with this number shows whether it is the right one.
 

@@ -104,7 +104,7 @@ def same_text(a, p, length, b, q, wanted):
 
 @part
 def short_hash(data, p, length):
-    """A hash of a text's first sixteen bytes and its length; `condition_table.py` has its plain twin."""
+    """A hash of a text's first sixteen bytes and its length; `shared_pattern_conditions.py` has its plain twin."""
     first, second = np.uint64(0), np.uint64(0)
     for k in range(min(length, 8)):
         first |= np.uint64(data[p + k]) << np.uint64(8 * k)

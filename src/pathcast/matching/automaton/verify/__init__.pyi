@@ -1,2 +1,2 @@
 from .candidate_verifier import Verifier as Verifier
-from .condition_table import Conditions as Conditions
+from .shared_pattern_conditions import Conditions as Conditions

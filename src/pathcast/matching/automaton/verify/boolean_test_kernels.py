@@ -2,8 +2,8 @@
 """Tests of elements' own values, and choices among them: which elements of a set pass.
 
 A choice is `and`, `or` and `not` of tests of one element, and of conditions whose sets are known. Each test names the
-next test for elements that pass it, and the next for those that fail (`condition_table.py`). Sets of elements go
-through a choice as a whole:
+next test for elements that pass it, and the next for those that fail (`shared_pattern_conditions.py`). Sets of elements
+go through a choice as a whole:
 
     [. = 'x' or contains(., 'y')]      {1, 2, 3}  ── . = 'x' ──▶ {2}  yes
                                                        │ {1, 3}

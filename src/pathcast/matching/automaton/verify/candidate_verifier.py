@@ -1,9 +1,9 @@
 """The verifier: which of a document's candidates really match.
 
-A pattern is its longest path, step by step (`programs`), and the conditions at its steps (`condition_table.py`), which
-all patterns share; a kernel evaluates it (`candidate_verifier_kernels.py`). Patterns that joins decide are hardly ever
-candidates: their programs are built only when a document needs them (`add_later`), and are kept in a verifier of their
-own.
+A pattern is its longest path, step by step (`programs`), and the conditions at its steps
+(`shared_pattern_conditions.py`), which all patterns share; a kernel evaluates it (`candidate_verifier_kernels.py`).
+Patterns that joins decide are hardly ever candidates: their programs are built only when a document needs them
+(`add_later`), and are kept in a verifier of their own.
 
 Invariant: results depend on the document and the pattern alone; candidates only determine what is evaluated.
 Cost: at 100,000 patterns some 0.1 to 0.2 µs per candidate with one or two values or up to three nested paths, most of
@@ -41,8 +41,8 @@ from .candidate_verifier_kernels import (
     VerifyScratch,
     verify,
 )
-from .condition_table import Conditions
 from .element_set_kernels import T_COUNTS, T_STAMP, ElementSets
+from .shared_pattern_conditions import Conditions
 from .value_condition_kernels import (
     H_ROWS,
     H_STAMPS,

@@ -21,11 +21,13 @@ from ...engine_contract import Entries, Offsets
 from ...results.match_expansion_kernels import merge_joined
 from ...results.subscriptions_by_pattern_kernels import DocumentEntries
 from ...table.pattern_table import PatternTable
-from ..twigs.twig_join import TwigJoins
+from ..paths.gates_of_visited_states import OpenGates
+from ..twigs.twig_join import TwigJoins, TwigsFound
+from ..value_joins.state_value_join import Joins
 from ..values.access_predicate_index import Access
-from ..values.opened_path_gates import OpenGates
-from ..values.state_value_join import Joins
 from .candidate_verifier import Patterns, Verifier
+
+_SET = b"\x01"  # in the bytes of truth values
 
 
 class GatedTrees(NamedTuple):
@@ -80,29 +82,36 @@ class CandidateMatcher:
         `names` has the table's number of each name of the batch, `entry_count` is larger than all entries of the batch.
         """
         states, of, largest = opened.states, opened.of, batch.largest()
-        count = max(self.entries, entry_count)
-        joined = self.gated.joins.match(batch, largest, names, states, of, count, self.patterns)
-        twigs = self.gated.twigs.match(batch, largest.elements, names, states, of, len(self.table.names))
-        unknown = joined.unknown | twigs.unknown
-        if unknown.any():
-            opened = opened.with_all(batch.offsets, np.flatnonzero(unknown))
+        count, name_count = max(self.entries, entry_count), len(self.table.names)
+        joined = self.gated.joins.match(batch, largest, names, states, of, count, self.patterns, name_count)
+        twigs = TwigsFound(np.zeros(len(offsets), dtype=np.int64), joined.entries[:0], joined.unknown, 0)
+        if len(self.gated.twigs):
+            twigs = self.gated.twigs.match(batch, largest.elements, names, states, of, name_count)
+            joined = joined._replace(unknown=joined.unknown | twigs.unknown)
+        unknown = _SET in joined.unknown.tobytes()
+        if unknown:
+            opened = opened.with_all(batch.offsets, np.flatnonzero(joined.unknown))
         candidate_offsets, candidates = self.gated.access.candidates(
-            batch, names, opened.offsets, opened.gates, opened.listed, self.patterns, joined._replace(unknown=unknown)
+            batch, names, opened.offsets, opened.gates, opened.listed, self.patterns, joined
         )
         holding = self.verifier.verify(batch, candidate_offsets, candidates, self.programs, names)
+        more = self.programs.entries[candidates] if len(candidates) else candidates
+        looked_at = len(candidates) + joined.looked_at + twigs.looked_at
+        if len(batch) == 1:  # without a kernel and its arguments, which take as long as matching a short document
+            found = (entries, more[holding]) if unknown else (entries, joined.entries, twigs.entries, more[holding])
+            out = np.concatenate(found)
+            return Matched(np.array([0, len(out)]), out, looked_at, len(out) - len(entries))
         room = len(entries) + len(joined.entries) + len(twigs.entries) + int(np.count_nonzero(holding))
         out = np.empty(room, dtype=np.int32)
         out_offsets = np.zeros(len(offsets), dtype=np.int64)
-        more = self.programs.entries[candidates]
         written = merge_joined(
             DocumentEntries(offsets, entries),
             DocumentEntries(joined.offsets, joined.entries),
             DocumentEntries(twigs.offsets, twigs.entries),
             DocumentEntries(candidate_offsets, more),
             holding,
-            unknown,
+            joined.unknown,
             out_offsets,
             out,
         )
-        looked_at = len(candidates) + joined.looked_at + twigs.looked_at
         return Matched(out_offsets, out[:written], looked_at, written - len(entries))

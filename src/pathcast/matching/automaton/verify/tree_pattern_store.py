@@ -25,15 +25,15 @@ from ...table.pattern_table import MergedNumbers, PatternTable
 from ...tuning import Tuning
 from ..paths.deferred_trie_insertion import PathNodes
 from ..twigs.twig_arrays import LIFT, Twigs
+from ..twigs.twig_branch_decomposition import Part, Tie, Twig, twig_of
 from ..twigs.twig_join import TwigJoins
 from ..twigs.twig_join_kernels import TwigRows
-from ..twigs.twig_patterns import Part, Tie, Twig, twig_of
+from ..value_joins.ancestor_value_test_arrays import NO_TESTS, Bound, BoundTests, JoinRows, no_rows
+from ..value_joins.ancestor_value_tests import spine_of
+from ..value_joins.state_value_join import Joins
 from ..values.access_predicate_index import Access, AccessRows, laid_out, no_access
-from ..values.ancestor_value_test_arrays import NO_TESTS, Bound, BoundTests, JoinRows, no_rows
-from ..values.ancestor_value_tests import spine_of
 from ..values.required_path_gate import gate, in_order
 from ..values.required_value_test_arrays import ClauseRows, Clauses, some_of
-from ..values.state_value_join import Joins
 from ..values.value_test_table import DemandTable
 from ..values.value_test_table_kernels import ValueTests
 from .candidate_verifier import Verifier

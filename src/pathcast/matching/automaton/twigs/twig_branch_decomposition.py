@@ -22,8 +22,8 @@ from msgspec import Struct
 from pathcast.patterns import Node, Pattern
 from pathcast.patterns.parsing import PathEncoder, Steps, normalised
 
-from ..values.ancestor_value_tests import ends_anywhere, place_of
-from ..values.state_value_join_kernels import ANYWHERE
+from ..value_joins.ancestor_value_tests import ends_anywhere, place_of
+from ..value_joins.state_region_kernels import ANYWHERE
 
 
 class Tie(Struct, frozen=True, gc=False):

@@ -11,7 +11,7 @@ import pathcast
 from pathcast import LimitError, PatternError, Subscriptions
 from pathcast.matching.engine_contract import Mergeable
 from pathcast.matching.table import tree_pattern_texts as trees
-from pathcast.matching.table.compiled_pattern_shards import compile_shard, merge_shard, packed, unpacked
+from pathcast.matching.table.pattern_shard_merging import compile_shard, merge_shard, packed, unpacked
 from pathcast.matching.table.pattern_table import EnteredPatterns
 from pathcast.patterns.parsing.xpath_parser import MAX_STEPS
 from pathcast.workloads import SubscriptionOptions, generate_documents, generate_subscriptions, news_schema

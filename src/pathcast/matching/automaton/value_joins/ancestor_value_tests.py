@@ -28,9 +28,9 @@ from pathcast.documents import Names
 from pathcast.patterns import Compare, Condition, Node, Pattern
 from pathcast.patterns.parsing import PathEncoder, Steps
 
-from .required_value_tests import Demand, demand_of
-from .state_value_join_kernels import ANYWHERE, DOWN
-from .value_test_table_kernels import ANY, SELF_VALUE, TEXT_VALUE
+from ..values.required_value_tests import Demand, demand_of
+from ..values.value_test_table_kernels import ANY, SELF_VALUE, TEXT_VALUE
+from .state_region_kernels import ANYWHERE, DOWN
 
 # The result of `demand_at` for a condition at a step, possibly cached.
 Asked = Callable[[int, Condition], Demand | None]

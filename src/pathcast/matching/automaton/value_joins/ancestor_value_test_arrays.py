@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from pathcast.documents import Names
 from pathcast.kernels import AnyArray, Bools, Floats, Int32s, Int64s
+from pathcast.kernels.hash_table_kernels import MIX_A
 from pathcast.patterns import Condition, Node, Pattern
 from pathcast.patterns.parsing import PathEncoder, Steps, normalised
 from pathcast.store import offsets_of
@@ -23,11 +24,13 @@ from ...arrays.growing_array import Growing
 from ...arrays.ragged_arrays import ends_of, gathered, least, part_of
 from ...table.path_trie import Trie
 from ..paths.deferred_trie_insertion import PathNodes
+from ..values.required_value_tests import Demand
+from ..values.value_test_table import DemandTable
+from ..values.value_test_table_kernels import D_KIND, HIGH, LOW, ValueTests
 from .ancestor_value_tests import Spine, bound_tests, chain_of, demand_at, leading_tests
-from .required_value_tests import Demand
-from .state_value_join_kernels import CALLED, DOWN, PLACES, TEST_BITS
-from .value_test_table import DemandTable
-from .value_test_table_kernels import D_KIND, HIGH, LOW, ValueTests
+from .state_region_kernels import DOWN, PLACES, TEST_BITS
+from .state_value_join_kernels import CALLED
+from .unbranched_path_search_kernels import ALONE, B_HAS_SIGN, B_LOWER, B_SIGN, LOWER, UPPER
 
 _DEMANDS = "demands_"
 # The weight of each level that a test is higher up, beside its likelihood.
@@ -44,7 +47,8 @@ class JoinRows(NamedTuple):
     Per pattern: the key (place and test) that it waits for, the limit, its entry (CALLED - pattern, if it must be
     verified), whether it has a test further down, and its other tests (`rests`: their keys; `rest_limits`), rare ones
     first. A chain has instead all steps (-1 - step) and tests from its end upwards (`chain_codes`), and its number
-    among all patterns (`chain_patterns`). `of_gate` has the patterns of each gate, ascending; `gates_of_tests` the gate
+    among all patterns (`chain_patterns`); its upper part begins at `chain_uppers`, and `chain_briefs` describes it
+    (`unbranched_path_search_kernels.py`). `of_gate` has the patterns of each gate, ascending; `gates_of_tests` the gate
     of each bound test.
     """
 
@@ -59,6 +63,8 @@ class JoinRows(NamedTuple):
     chain_codes: Int64s
     chain_limits: Floats
     chain_patterns: Int32s
+    chain_uppers: Int64s
+    chain_briefs: Int64s
     gate_begin: Int64s
     of_gate: Int32s
     gates_of_tests: Int32s
@@ -190,7 +196,10 @@ class BoundTests:
         rest = np.flatnonzero(is_rest)
         rest = rest[np.lexsort((costs[rest], owner[rest]))]
         rest_begin, rest = gathered(offsets_of(is_rest)[begin], rest, owners)
-        chains, codes, chain_limits = self._chain_codes(chain_begin, owners, keys, limits)
+        chains, items = gathered(chain_begin, self._chains.view, owners)
+        codes, chain_limits = self._chain_codes(chains, items, owners, keys, limits)
+        chosen_here = (chosen - begin[owners]).astype(np.int32)
+        uppers, briefs = _divided(chains, items, codes, np.where(is_chain[owners], chosen_here, -1))
         own = nodes[chosen] == OWN
         behind = np.where(own, gate_of[owners], gates_of_tests[chosen])
         at_gate = np.argsort(behind, kind="stable")
@@ -206,21 +215,22 @@ class BoundTests:
             chain_codes=codes,
             chain_limits=chain_limits,
             chain_patterns=owners.astype(np.int32),
+            chain_uppers=uppers,
+            chain_briefs=briefs,
             gate_begin=np.searchsorted(behind[at_gate], np.arange(gates + 1)).astype(np.int64),
             of_gate=at_gate.astype(np.int32),
             gates_of_tests=gates_of_tests,
         )
 
     def _chain_codes(
-        self, chain_begin: Int64s, owners: Int64s, keys: Int64s, limits: Floats
-    ) -> tuple[Int64s, Int64s, Floats]:
+        self, begin: Int64s, items: Int32s, owners: Int64s, keys: Int64s, limits: Floats
+    ) -> tuple[Int64s, Floats]:
         """The chains of some patterns, with tests in place of their indices."""
-        begin, items = gathered(chain_begin, self._chains.view, owners)
         codes, chain_limits = items.astype(np.int64), np.zeros(len(items))
         tests = np.flatnonzero(items >= 0)
         numbers = self.begin.view[np.repeat(owners, np.diff(begin))[tests]] + items[tests]
         codes[tests], chain_limits[tests] = keys[numbers] & (1 << TEST_BITS) - 1, limits[numbers]
-        return begin, codes, chain_limits
+        return codes, chain_limits
 
     # As arrays: on disk, and from other processes.
 
@@ -267,6 +277,45 @@ def _led(tests: list[tuple[Steps, Demand]], codes: list[int]) -> Bound:
     return Bound(tuple([demand for _, demand in tests]), (0,) * len(tests), nodes, tuple(codes))
 
 
+def _divided(begin: Int64s, items: Int32s, codes: Int64s, chosen: Int32s) -> tuple[Int64s, Int64s]:
+    """Where the upper part of each chain begins, and the chain in brief.
+
+    `chosen` has the index, among its tests, of the test that each chain waits for, -1 for a pattern that is no chain.
+    """
+    count, places = len(chosen), np.arange(len(items))
+    owner = np.repeat(np.arange(count), np.diff(begin))
+    steps = items < 0
+    # The last step before each item.
+    step_of = np.maximum.accumulate(np.where(steps, places, 0)) if len(items) else places
+    here = items == chosen[owner]
+    uppers = begin[:-1].copy()
+    uppers[owner[here]] = step_of[here]
+    lower = places < uppers[owner]
+    tests = np.bincount(owner[~steps], minlength=count)
+    below = np.bincount(owner[~steps & lower], minlength=count)
+    briefs = np.where(below > 0, LOWER, np.where(tests > 1, UPPER, ALONE)).astype(np.int64)
+    above = np.flatnonzero(~steps & ~lower & ~here)
+    signs = (codes[above].astype(np.uint64) * MIX_A >> np.uint64(58)).astype(np.int64)
+    some = np.full(count, -1, dtype=np.int64)
+    some[owner[above]] = signs
+    briefs |= np.where(some >= 0, some << B_SIGN | B_HAS_SIGN, 0)
+    own = np.flatnonzero(steps & lower)
+    return uppers, briefs | _numbered(offsets_of(np.bincount(owner[own], minlength=count)), items[own]) << B_LOWER
+
+
+def _numbered(begin: Int64s, items: Int32s) -> Int64s:
+    """A number for each list, `items[begin[k] : begin[k + 1]]`, 0 for an empty one; equal lists have equal numbers."""
+    lengths = np.diff(begin)
+    found, used = np.zeros(len(lengths), dtype=np.int64), 1
+    for length in np.unique(lengths[lengths > 0]).tolist():
+        alike = np.flatnonzero(lengths == length)
+        rows = items[begin[alike][:, None] + np.arange(length)]
+        distinct, numbers = np.unique(rows, axis=0, return_inverse=True)
+        found[alike] = numbers.reshape(-1) + used
+        used += len(distinct)
+    return found
+
+
 def moved_steps(steps: Int32s, names: Int32s) -> Int32s:
     """Steps of another process, with its names translated by `names`."""
     named = steps > 1
@@ -290,6 +339,8 @@ def no_rows(gates: int) -> JoinRows:
         chain_codes=no_keys,
         chain_limits=no_limits,
         chain_patterns=no_numbers,
+        chain_uppers=no_keys,
+        chain_briefs=no_keys,
         gate_begin=np.zeros(gates + 1, dtype=np.int64),
         of_gate=no_numbers,
         gates_of_tests=no_numbers,

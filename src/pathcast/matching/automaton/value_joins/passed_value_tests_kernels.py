@@ -11,10 +11,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pathcast.kernels import Floats, Int32s, Matrix, Writable, part, rare
+from pathcast.kernels import Floats, Int32s, Int64s, Matrix, UInt64s, Writable, part, rare
+from pathcast.kernels.hash_table_kernels import MIX_A, first_slot, next_slot
 
-from .access_predicate_index_kernels import MOST_NUMBER, SAMPLES, gathered
-from .value_test_table_kernels import (
+from ..values.access_predicate_index_kernels import MOST_NUMBER, SAMPLES, gathered
+from ..values.value_test_table_kernels import (
     ANY,
     ASKS_NUMBER,
     ASKS_RANGE,
@@ -37,27 +38,61 @@ from .value_test_table_kernels import (
 # `counts`: the last stamp, tests passed in the document, look-ups queued, patterns tried, why the kernel stopped.
 J_STAMP, J_PASSED, J_QUEUED, J_LOOKED, J_WHY, J_COUNTS = range(6)
 # Columns of `PassedTests.links`.
-L_TEST, L_NEXT, L_COLUMNS = range(3)
+L_TEST, L_NEXT, L_SLOT, L_COLUMNS = range(4)
+ONE, NO_KEY = np.uint64(1), -1
 
 
 class PassedTests(NamedTuple):
     """The tests that each element of the document passes, as linked lists: `heads` has the first place of each list.
 
-    A place has a test and the next place of its list (`links`), -1 at the end, and the value of a range (`values`).
+    A place has a test, the next place of its list, -1 at the end, and the test's slot (`links`), and the value of a
+    range (`values`). `signs` has 64 bits per element: a test whose bit is not set is not in the element's list. A hash
+    table has the largest value of each element and test: `largest`, beside the key in `slots`; `mask[0]` is its size
+    less one.
     """
 
     heads: Writable[Int32s]
+    signs: Writable[UInt64s]
     links: Writable[Matrix[Int32s]]
     values: Writable[Floats]
+    slots: Writable[Int64s]
+    largest: Writable[Floats]
+    mask: Writable[Int64s]
+
+
+@part
+def sign_of(test):
+    """The bit of a test."""
+    return ONE << (np.uint64(test) * MIX_A >> np.uint64(58))
 
 
 @part
 def passes_test(element, test, limit, passed):
     """Whether an element, counted from the document's first, passes a test with a value of at least `limit`."""
-    at = passed.heads[element]
-    while at >= 0 and (passed.links[at, L_TEST] != test or passed.values[at] < limit):
-        at = passed.links[at, L_NEXT]
-    return at >= 0
+    key = np.int64(element) << 32 | np.int64(test)
+    slot = slot_of(key, passed)
+    return passed.slots[slot] == key and passed.largest[slot] >= limit
+
+
+@part
+def slot_of(key, passed):
+    """The slot of an element and a test, or the free one for them."""
+    mask = np.uint64(passed.mask[0])
+    slot = first_slot(np.uint64(key) * MIX_A >> np.uint64(32), mask)
+    while passed.slots[slot] != key and passed.slots[slot] != NO_KEY:
+        slot = next_slot(slot, mask)
+    return slot
+
+
+@part
+def clear(count, most, passed):
+    """Clear the table of a document with `count` tests, for a document with at most this many."""
+    for at in range(count):
+        passed.slots[passed.links[at, L_SLOT]] = NO_KEY
+    size = np.int64(64)
+    while size <= most:
+        size *= 2
+    passed.mask[0] = size - 1
 
 
 @part
@@ -73,6 +108,7 @@ def note(element, value, holder, place, asked, table, cache, statistics, passed,
             passed.links[at, L_TEST] = test
             passed.links[at, L_NEXT] = passed.heads[element]
             passed.heads[element] = at
+            passed.signs[element] |= sign_of(test)
             if kind < LOW:
                 passed.values[at] = np.inf
                 statistics.hits[test >> 1] += 1
@@ -82,6 +118,12 @@ def note(element, value, holder, place, asked, table, cache, statistics, passed,
                 group = test >> 1
                 statistics.samples[group, statistics.sampled[group] % SAMPLES] = limit
                 statistics.sampled[group] += 1
+            key = np.int64(element) << 32 | np.int64(test)
+            slot = slot_of(key, passed)
+            if passed.slots[slot] != key or passed.values[at] > passed.largest[slot]:
+                passed.slots[slot] = key
+                passed.largest[slot] = passed.values[at]
+            passed.links[at, L_SLOT] = slot
 
 
 @rare
@@ -89,8 +131,14 @@ def note_values(first, last, names, values, translation, tests, cache, text, pas
     """Build the lists of the tests that the elements of a document pass; False if a value was too long."""
     attributes, texts, content = values.attributes, values.texts, values.content
     table, asks, statistics = tests.table, tests.filter.asks, tests.statistics
+    values_here = attributes.begins[last] - attributes.begins[first] + 2 * (last - first)
+    if last > first:
+        values_here += texts.ends[first] - texts.begins[first]
+    clear(counts[J_PASSED], KINDS * values_here, passed)
+    counts[J_PASSED] = 0
     for element in range(first, last):
         passed.heads[element - first] = -1
+        passed.signs[element - first] = 0
     anyone, most = np.int32(ANY), max(tests.filter.longest, MOST_NUMBER)
     for element in range(first, last):
         at = element - first
