@@ -8,7 +8,7 @@ import pytest
 import pathcast
 from pathcast import Subscriptions
 from pathcast.documents import DocumentBatch, read_batch
-from pathcast.literature.bpa.run_kernels import LONGEST
+from pathcast.literature.bpa.document_matching_kernels import LONGEST
 from pathcast.matching.engine_contract import Engine
 from pathcast.workloads import SubscriptionOptions, generate_documents, generate_subscriptions, news_schema
 

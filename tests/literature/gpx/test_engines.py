@@ -12,7 +12,12 @@ from pathcast import LimitError, Limits, Subscriptions
 from pathcast.documents import DocumentBatch, read_batch
 from pathcast.literature.gpx import GpxEngine, GpxFirstEngine, GpxLastEngine
 from pathcast.literature.gpx import predicate_numbering_kernels as predicate_kernels
-from pathcast.literature.gpx.boolean_encoding import (
+from pathcast.literature.gpx.document_matching_kernels import MOST_REPEATS
+from pathcast.literature.gpx.pattern_table_encoder import encode_table
+from pathcast.literature.gpx.predicate_lookup_tables import Columns
+from pathcast.literature.gpx.predicate_numbering_kernels import AT_LEAST, EQUAL
+from pathcast.literature.gpx.step_positions import Tag
+from pathcast.literature.gpx.xpath_as_boolean_predicates import (
     Distance,
     FromEnd,
     Length,
@@ -21,11 +26,6 @@ from pathcast.literature.gpx.boolean_encoding import (
     Predicate,
     predicates,
 )
-from pathcast.literature.gpx.pattern_table_encoder import encode_table
-from pathcast.literature.gpx.predicate_numbering_kernels import AT_LEAST, EQUAL
-from pathcast.literature.gpx.predicate_tables import Columns
-from pathcast.literature.gpx.run_kernels import MOST_REPEATS
-from pathcast.literature.gpx.step_positions import Tag
 from pathcast.matching.engine_contract import Engine
 from pathcast.matching.reference import ReferenceEngine
 from pathcast.matching.table.pattern_table import PatternTable
@@ -78,7 +78,7 @@ def test_they_answer_as_the_default_engine_does_on_news(engine: type, reuse: boo
 
 
 def test_paths_from_the_trie_have_the_predicates_of_the_encoding() -> None:
-    """A kernel encodes the trie's paths in bulk; `boolean_encoding.py` defines the expected result."""
+    """A kernel encodes the trie's paths in bulk; `xpath_as_boolean_predicates.py` defines the expected result."""
     random = Random(3)
     table = table_of([random_path(random, 7) for _ in range(300)])
     paths = encode_table(table)

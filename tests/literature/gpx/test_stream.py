@@ -8,7 +8,7 @@ import pytest
 import pathcast
 from pathcast.documents import Document, read_batch
 from pathcast.literature.gpx import GpxEngine, GpxFirstEngine, GpxLastEngine
-from pathcast.literature.gpx.run_kernels import MOST_REPEATS
+from pathcast.literature.gpx.document_matching_kernels import MOST_REPEATS
 from pathcast.matching.engine_contract import Limited, Skipping, Streaming
 from pathcast.matching.reference import ReferenceEngine
 from pathcast.matching.table.pattern_table import PatternTable

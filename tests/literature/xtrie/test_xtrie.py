@@ -14,7 +14,7 @@ from pathcast import Subscriptions
 from pathcast.documents import read_batch
 from pathcast.literature.streaming.value_tests import is_conjunctive
 from pathcast.literature.xtrie import XTrieEngine
-from pathcast.literature.xtrie.trie_and_stack_layout_kernels import P_COLUMNS, V_ROWS, Y_ROWS
+from pathcast.literature.xtrie.table_and_stack_layout_kernels import P_COLUMNS, V_ROWS, Y_ROWS
 from pathcast.matching.reference import ReferenceEngine
 from pathcast.matching.table.pattern_table import PatternTable
 from pathcast.patterns import parse

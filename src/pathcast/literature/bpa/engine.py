@@ -1,9 +1,9 @@
 """The BPA engine behind the engine contract.
 
     table's trie ┐
-    queries ─────┴─▶ tables.py ──▶ run_kernels.py ──▶ entries, ascending
-                                    │ gates of delegated patterns ──▶ the default engine's verifier
-                                    └ documents too deep for a word ──▶ yfilter
+    queries ─────┴─▶ predicate_chain_tree.py ──▶ document_matching_kernels.py ──▶ entries, ascending
+                                                 │ gates of delegated patterns ──▶ the default engine's verifier
+                                                 └ documents too deep for a word ──▶ yfilter
 
 Invariant: the chains are those of the table as of the last `refresh`; a run changes only its buffers, so only one runs
 at a time.
@@ -22,14 +22,14 @@ from pathcast.matching.table import PatternTable
 from pathcast.patterns.parsing import normalised
 from pathcast.store import offsets_of
 
-from ..streaming.streaming_answer_kernels import Answers, Wanted
-from ..streaming.streaming_engine_base import Arrays, EventScratch, TablesEngine
+from ..streaming.streaming_engine import Arrays, EventScratch, TablesEngine
+from ..streaming.wanted_entries_and_answers_kernels import Answers, Wanted
 from ..yfilter import YFilterEngine
-from ..yfilter.decomposition import Queries
 from ..yfilter.match_output_kernels import DETERMINED, FEW_PAIRS, PATHS, SATISFIED, STATE_SIZE, TRIED
+from ..yfilter.pattern_decomposition import Queries
 from ..yfilter.postponed_selection_kernels import StepPlaces
-from .run_kernels import LONGEST, P_ROWS, Frames, NotedPairs, RunScratch, run
-from .tables import build_chains, kernel_tables
+from .document_matching_kernels import LONGEST, P_ROWS, Frames, NotedPairs, RunScratch, run
+from .predicate_chain_tree import build_chains, kernel_tables
 
 
 class Scratch(EventScratch):

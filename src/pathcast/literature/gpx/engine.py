@@ -1,8 +1,8 @@
 """The GPX engines: XPath matching as Boolean matching of predicates against publications.
 
 Paper: GPX-Matcher (Sadoghi, Burcea, Jacobsen, EDBT 2011). `gpx` counts hits, `gpx-ap` and `gpx-apf` cluster paths by an
-access predicate, the last or the first on structure (section 4.2). Encoding: `boolean_encoding.py`; tables:
-`predicate_tables.py`; matching: `run_kernels.py`.
+access predicate, the last or the first on structure (section 4.2). Encoding: `xpath_as_boolean_predicates.py`; tables:
+`predicate_lookup_tables.py`; matching: `document_matching_kernels.py`.
 
 Equal subscriptions are already one entry of the table, the paper's representatives.
 
@@ -23,10 +23,11 @@ from pathcast.matching import Entries, Mask, Offsets, StreamMatches
 from pathcast.matching.results.match_expansion_kernels import merge_entries
 from pathcast.matching.table import PatternTable
 
-from ..streaming.streaming_engine_base import Bits, packed
+from ..streaming.streaming_engine import Bits, packed
 from .automaton_delegation import Delegate
-from .run_kernels import Results, Run, match_documents
-from .satisfied_path_kernels import (
+from .document_matching_kernels import Results, Run, match_documents
+from .gpx_index import Arrays, build_index, kernel_index
+from .publication_matching.satisfied_path_kernels import (
     CHECKED,
     COMPARED,
     COUNT,
@@ -41,7 +42,6 @@ from .satisfied_path_kernels import (
     Wanted,
 )
 from .scratch import Scratch
-from .tables import Arrays, build_index, kernel_index
 
 _NO_BITS: Bits = np.zeros(0, dtype=np.uint64)
 _NO_LINKS: Entries = np.zeros(0, dtype=np.int32)

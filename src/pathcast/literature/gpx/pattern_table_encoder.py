@@ -1,7 +1,7 @@
 """Paths: every pattern of a table as numbered predicates.
 
-A kernel reads plain paths from the trie; `decomposition.py` splits patterns with filters or branches. Patterns that
-cannot be encoded are listed as delegated.
+A kernel reads plain paths from the trie; `pattern_decomposition.py` splits patterns with filters or branches. Patterns
+that cannot be encoded are listed as delegated.
 
 Invariant: equal predicates have one number. A pattern of several pieces has a path for each; pieces with the same
 predicates are one path, whichever patterns they belong to.
@@ -19,8 +19,7 @@ from pathcast.kernels import Int32s, Int64s
 from pathcast.matching.table import PatternTable
 from pathcast.patterns import Compare, Node, Pattern, conditions_in
 
-from .boolean_encoding import Distance, Filter, FromEnd, Length, Position, Predicate
-from .decomposition import Decomposition, Piece, decompose
+from .pattern_decomposition import Decomposition, Piece, decompose
 from .predicate_numbering_kernels import (
     AT_LEAST,
     AT_LEAST_NUMBER,
@@ -50,6 +49,7 @@ from .predicate_numbering_kernels import (
     number_predicates,
 )
 from .step_positions import Tag, Unencodable
+from .xpath_as_boolean_predicates import Distance, Filter, FromEnd, Length, Position, Predicate
 
 Use = tuple[int, Decomposition, int]
 _OPERATORS = {"=": EQUAL, ">=": AT_LEAST}

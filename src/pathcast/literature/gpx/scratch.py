@@ -6,10 +6,10 @@ from pathcast.documents import DocumentBatch
 from pathcast.kernels import Int32s
 
 from ..streaming.pattern_binding_table import binding_table, twice_as_large
-from .attribute_filter_kernels import AttributeValues
-from .publication_kernels import K_ROWS, L_ROWS, OpenPath, Publication
-from .run_kernels import Index, MatchScratch
-from .satisfied_path_kernels import COUNTS, FULL_JOIN, FULL_OUT, WHY, WRITTEN
+from .document_matching_kernels import Index, MatchScratch
+from .publication_matching.attribute_filter_kernels import AttributeValues
+from .publication_matching.publication_enumeration_kernels import K_ROWS, L_ROWS, OpenPath, Publication
+from .publication_matching.satisfied_path_kernels import COUNTS, FULL_JOIN, FULL_OUT, WHY, WRITTEN
 
 
 class Scratch:

@@ -1,17 +1,17 @@
 """The XTrie engine behind the engine contract.
 
-    table's trie ┐
-    decomposition.py ────┴─▶ tables.py ──▶ run_kernels.py ──▶ entries, ascending
-    (trees, split into rows)         │ gates of delegated patterns
-                                     ▼
-                               the default engine's verifier
+    table's trie ─────────────┐
+    pattern_decomposition.py ─┴─▶ substring_trie_tables.py ──▶ document_matching_kernels.py ──▶ entries, ascending
+    (trees, split into rows)                                       │ gates of delegated patterns
+                                                                   ▼
+                                                             the default engine's verifier
 
 Paper: "Efficient filtering of XML documents with XPath expressions" (Chan, Felber, Garofalakis, Rastogi, ICDE 2002),
-the engine inside the routers of papers/000 and papers/004. `streaming_engine_base.py` has the frame around the kernel.
+the engine inside the routers of papers/000 and papers/004. `streaming_engine.py` has the frame around the kernel.
 
 Invariant: the tables are those of the pattern table as of the last `refresh`.
-Cost: at each element the rows whose substring ends there; see `run_kernels.py`. Skipping takes a pass over the rows and
-omits those that lead to no wanted entry; if few are left, only their rows are checked.
+Cost: at each element the rows whose substring ends there; see `document_matching_kernels.py`. Skipping takes a pass
+over the rows and omits those that lead to no wanted entry; if few are left, only their rows are checked.
 """
 
 from collections.abc import Iterator
@@ -24,15 +24,15 @@ from pathcast.documents import DocumentBatch
 from pathcast.kernels import Int32s
 from pathcast.matching import Mask
 
-from ..streaming.streaming_answer_kernels import Answers, Wanted
-from ..streaming.streaming_engine_base import Arrays, EventEngine
+from ..streaming.streaming_engine import Arrays, EventEngine
 from ..streaming.value_tests_kernels import TestedValues
-from .decomposition import Twigs
-from .run_kernels import run
+from ..streaming.wanted_entries_and_answers_kernels import Answers, Wanted
+from .document_matching_kernels import run
+from .pattern_decomposition import Twigs
 from .scratch import Scratch
-from .table_kernels import EntryRows, LeafRows, want_few, want_rows
-from .tables import build_tables
-from .trie_and_stack_layout_kernels import (
+from .substring_trie_tables import build_tables
+from .substring_trie_tables_kernels import EntryRows, LeafRows, want_few, want_rows
+from .table_and_stack_layout_kernels import (
     LOOKED,
     N_LEAF,
     N_LEAF_END,

@@ -18,7 +18,8 @@ import numpy as np
 from pathcast.kernels import part, rare
 from pathcast.matching.arrays.bitset_kernels import mark_with_summary
 
-from ..streaming.streaming_answer_kernels import (
+from ..streaming.value_tests_kernels import selected
+from ..streaming.wanted_entries_and_answers_kernels import (
     DONE,
     FEW_GATES,
     SKIPPING,
@@ -29,8 +30,7 @@ from ..streaming.streaming_answer_kernels import (
     is_marked,
     open_gate,
 )
-from ..streaming.value_tests_kernels import selected
-from .trie_and_stack_layout_kernels import (
+from .table_and_stack_layout_kernels import (
     ALWAYS,
     AT_END,
     ATTRIBUTES_STAY,

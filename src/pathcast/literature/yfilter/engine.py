@@ -1,12 +1,12 @@
 """The YFilter engine behind the engine contract.
 
-    table's trie ┐
-    decomposition.py ──┴─▶ tables.py ──▶ run_kernels.py ──▶ entries, ascending
-    (trees, decomposed)               │ gates of delegated patterns
-                                      ▼
-                                the default engine's verifier
+    table's trie ─────────────┐
+    pattern_decomposition.py ─┴─▶ shared_automaton_tables.py ──▶ document_matching_kernels.py ──▶ entries, ascending
+    (trees, decomposed)                                              │ gates of delegated patterns
+                                                                     ▼
+                                                               the default engine's verifier
 
-`streaming_engine_base.py` has the frame around the kernel.
+`streaming_engine.py` has the frame around the kernel.
 
 Invariant: the network is that of the table as of the last `refresh`.
 Cost: a search for each active state and element; it grows with the number of paths that a document keeps alive.
@@ -17,13 +17,13 @@ from typing import ClassVar
 
 from pathcast.documents import DocumentBatch
 
-from ..streaming.streaming_answer_kernels import Answers, Wanted
-from ..streaming.streaming_engine_base import Arrays, EventEngine
-from .decomposition import Queries
+from ..streaming.streaming_engine import Arrays, EventEngine
+from ..streaming.wanted_entries_and_answers_kernels import Answers, Wanted
+from .document_matching_kernels import run
 from .match_output_kernels import JOINED, STEPS, TRIED, VISITS
-from .run_kernels import run
+from .pattern_decomposition import Queries
 from .scratch import Scratch
-from .tables import build_network, kernel_tables
+from .shared_automaton_tables import build_network, kernel_tables
 
 
 class YFilterEngine(EventEngine[Queries, Scratch]):

@@ -5,7 +5,8 @@ from random import Random
 import pytest
 
 from pathcast.documents import Document, DocumentBatch, read_batch
-from pathcast.literature.gpx.boolean_encoding import (
+from pathcast.literature.gpx.step_positions import Place, Tag, Unencodable
+from pathcast.literature.gpx.xpath_as_boolean_predicates import (
     Distance,
     Filter,
     FromEnd,
@@ -16,7 +17,6 @@ from pathcast.literature.gpx.boolean_encoding import (
     predicates,
     publications,
 )
-from pathcast.literature.gpx.step_positions import Place, Tag, Unencodable
 from pathcast.matching.reference.pattern_embedding import Embedding
 from pathcast.patterns import parse
 from tests.literature.gpx.drawn import random_element, random_path

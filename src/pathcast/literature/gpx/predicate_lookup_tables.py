@@ -20,14 +20,6 @@ from pathcast.kernels import AnyArray, Int32s, Int64s
 from pathcast.kernels.hash_table_kernels import FNV_PRIME, FNV_SEED
 from pathcast.store import offsets_of
 
-from .attribute_filter_kernels import (
-    ASKS_ANY,
-    ASKS_NUMBER,
-    ASKS_TEXT,
-    ATTRIBUTE_BITS,
-    LIMIT_KINDS,
-    STEPS_BITS,
-)
 from .pattern_table_encoder import Paths, slots_for
 from .predicate_numbering_kernels import (
     AT_LEAST,
@@ -49,7 +41,15 @@ from .predicate_numbering_kernels import (
     VALUE_SHIFT,
     index_keys,
 )
-from .structure_predicate_kernels import OCCURRENCE_BITS
+from .publication_matching.attribute_filter_kernels import (
+    ASKS_ANY,
+    ASKS_NUMBER,
+    ASKS_TEXT,
+    ATTRIBUTE_BITS,
+    LIMIT_KINDS,
+    STEPS_BITS,
+)
+from .publication_matching.structure_predicate_kernels import OCCURRENCE_BITS
 
 Arrays = dict[str, AnyArray]
 _WORD = (1 << 64) - 1

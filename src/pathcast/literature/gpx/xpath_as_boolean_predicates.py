@@ -82,7 +82,7 @@ def predicates(pattern: Pattern) -> tuple[Predicate, ...]:
     """The conjunction for a pattern that is one path, with or without filters; `Unencodable` for any other.
 
     Predicates on structure come first, in the order of the steps, then filters. A pattern with several branches is
-    several paths: see `decomposition.py`.
+    several paths: see `pattern_decomposition.py`.
     """
     steps = []
     node = pattern.root
@@ -154,7 +154,7 @@ def _filters(place: Place, conditions: Iterable[Condition]) -> Iterator[Filter]:
                 )
             if test.operator in ("<", ">") and test.number is not None and isinf(test.number):
                 raise Unencodable(
-                    f"the comparison of attribute '{attribute}' with infinity by {test.operator} cannot be encoded"
+                    f"the test '{test.operator}' of attribute '{attribute}' against infinity cannot be encoded"
                 )
             yield Filter(place, attribute, test)
 

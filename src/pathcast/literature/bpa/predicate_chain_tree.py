@@ -26,7 +26,7 @@ from pathcast.kernels import AnyArray, Bools, Int32s, Int64s
 from pathcast.matching.table import Trie, flat
 
 from ..yfilter.postponed_selection_kernels import Queries
-from .run_kernels import (
+from .document_matching_kernels import (
     C_BEGIN,
     C_COLUMNS,
     C_END,
@@ -43,7 +43,7 @@ from .run_kernels import (
     LengthTable,
     PairIndex,
 )
-from .table_kernels import index_pairs, link_tags
+from .predicate_chain_tree_kernels import index_pairs, link_tags
 
 NONE = -1
 # The name with id k is tag k + 2.

@@ -1,8 +1,8 @@
 """The index: all arrays that the kernel reads, by name.
 
-Predicate tables (`predicate_tables.py`), the paths of each predicate (for counting, or as clusters), patterns that
-demand only a length, the joins of patterns with branches, and the list of delegated patterns. The arrays are also the
-engine's snapshot.
+Predicate tables (`predicate_lookup_tables.py`), the paths of each predicate (for counting, or as clusters), patterns
+that demand only a length, the joins of patterns with branches, and the list of delegated patterns. The arrays are also
+the engine's snapshot.
 """
 
 from collections.abc import Sequence
@@ -13,14 +13,21 @@ from pathcast.kernels import AnyArray, Bools, Int32s, Int64s
 from pathcast.matching.table import PatternTable
 from pathcast.store import offsets_of
 
-from .attribute_filter_kernels import Filters, FilterTests, Literals, NumberTests, TextTests, UnlikeTests
 from .branch_join_kernels import C_ROWS, Joins
+from .document_matching_kernels import Index
 from .pattern_table_encoder import Paths, Use, encode_table
+from .predicate_lookup_tables import Columns, predicate_tables
 from .predicate_numbering_kernels import DISTANCE, DOCUMENT, FILTER
-from .predicate_tables import Columns, predicate_tables
-from .run_kernels import Index
-from .satisfied_path_kernels import COUNT, LAST, Clusters, Lengths
-from .structure_predicate_kernels import Distances, Rows, Structure
+from .publication_matching.attribute_filter_kernels import (
+    Filters,
+    FilterTests,
+    Literals,
+    NumberTests,
+    TextTests,
+    UnlikeTests,
+)
+from .publication_matching.satisfied_path_kernels import COUNT, LAST, Clusters, Lengths
+from .publication_matching.structure_predicate_kernels import Distances, Rows, Structure
 
 Arrays = dict[str, AnyArray]
 

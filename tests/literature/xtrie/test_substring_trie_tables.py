@@ -5,9 +5,9 @@ from random import Random
 import pytest
 
 from pathcast.documents import Names
-from pathcast.literature.xtrie.decomposition import NONE, Twigs
-from pathcast.literature.xtrie.tables import build_tables
-from pathcast.literature.xtrie.trie_and_stack_layout_kernels import (
+from pathcast.literature.xtrie.pattern_decomposition import NONE, Twigs
+from pathcast.literature.xtrie.substring_trie_tables import build_tables
+from pathcast.literature.xtrie.table_and_stack_layout_kernels import (
     ALWAYS,
     MOST_BRANCHES,
     N_IN,

@@ -22,7 +22,8 @@ import numpy as np
 from pathcast.documents.document_batch_layout_kernels import Elements
 from pathcast.kernels import Int32s, Int64s, Matrix, Writable, kernel, part
 
-from ..streaming.streaming_answer_kernels import (
+from ..streaming.value_tests_kernels import TestedValues
+from ..streaming.wanted_entries_and_answers_kernels import (
     DONE,
     GATED,
     READ,
@@ -40,7 +41,6 @@ from ..streaming.streaming_answer_kernels import (
     open_gate,
     waited_for,
 )
-from ..streaming.value_tests_kernels import TestedValues
 from .match_output_kernels import (
     FEW_ACTIVE,
     FEW_BINDINGS,

@@ -15,7 +15,7 @@ import numpy as np
 from pathcast.kernels import Int32s, Int64s, Writable, part
 from pathcast.kernels.hash_table_kernels import first_slot, next_slot
 
-from .predicate_numbering_kernels import mixed
+from ..predicate_numbering_kernels import mixed
 
 OCCURRENCE_BITS = 12
 

@@ -23,7 +23,7 @@ from pathcast.patterns import Condition, Node, Pattern
 from pathcast.patterns.parsing import PathEncoder, Steps
 
 from ..streaming.value_tests import Selections, branches, is_conjunctive, is_selection
-from .trie_and_stack_layout_kernels import MOST_BRANCHES
+from .table_and_stack_layout_kernels import MOST_BRANCHES
 
 NONE = -1
 _HERE_OR_BELOW = 1  # a reach of 0 levels or more

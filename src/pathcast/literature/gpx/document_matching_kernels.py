@@ -2,8 +2,9 @@
 """Documents against the tables: publications, the predicates they satisfy, and the paths with all predicates satisfied.
 
 There is one publication for each path from the root to a leaf, and each selection of repeated tags to leave out
-(section 3.2, `publication_kernels.py`): its predicates are found (section 4.1, `structure_predicate_kernels.py`,
-`attribute_filter_kernels.py`), then its paths (section 4.2, `satisfied_path_kernels.py`), in one of three ways.
+(section 3.2, `publication_enumeration_kernels.py`): its predicates are found (section 4.1,
+`structure_predicate_kernels.py`, `attribute_filter_kernels.py`), then its paths (section 4.2,
+`satisfied_path_kernels.py`), in one of three ways.
 
 With `reuse`, the part that a path shares with the previous one is not evaluated again (section 4.1, last paragraph):
 predicates are found at an element's start and withdrawn at its end. A path's last predicate is then the last to become
@@ -23,10 +24,25 @@ from pathcast.kernels import Bools, Int32s, Int64s, UInt8s, Writable, kernel, pa
 from pathcast.matching.arrays.bitset_kernels import read_few_marks
 
 from ..streaming.pattern_binding_table_kernels import BindingTable
-from .attribute_filter_kernels import AttributeValues, DocumentAttributes, Filters, attribute_predicates, read_values
 from .branch_join_kernels import Joins
-from .publication_kernels import L_FOUND, L_REPEATS, L_ROWS, L_STACKED, OpenPath, find_last, publish, stack_tag
-from .satisfied_path_kernels import (
+from .publication_matching.attribute_filter_kernels import (
+    AttributeValues,
+    DocumentAttributes,
+    Filters,
+    attribute_predicates,
+    read_values,
+)
+from .publication_matching.publication_enumeration_kernels import (
+    L_FOUND,
+    L_REPEATS,
+    L_ROWS,
+    L_STACKED,
+    OpenPath,
+    find_last,
+    publish,
+    stack_tag,
+)
+from .publication_matching.satisfied_path_kernels import (
     COUNT,
     DONE,
     EPOCH,
@@ -51,7 +67,7 @@ from .satisfied_path_kernels import (
     take_matched,
     withdraw,
 )
-from .structure_predicate_kernels import Satisfied, Structure, end_predicates, tuple_predicates
+from .publication_matching.structure_predicate_kernels import Satisfied, Structure, end_predicates, tuple_predicates
 
 MOST_REPEATS = 10
 MOST_TUPLES = 1 << 24

@@ -16,7 +16,7 @@ from pathcast.kernels import Floats, Int8s, Int32s, Int64s, UInt8s, UInt64s, Wri
 from pathcast.kernels.hash_table_kernels import FNV_PRIME, FNV_SEED, find_key, probe
 from pathcast.matching.automaton.values.value_comparison_kernels import number, same_text
 
-from .predicate_numbering_kernels import DOCUMENT, STEPS, STEPS_ABOVE, mixed
+from ..predicate_numbering_kernels import DOCUMENT, STEPS, STEPS_ABOVE, mixed
 from .structure_predicate_kernels import OCCURRENCE_BITS, holds
 
 ONE = np.uint64(1)

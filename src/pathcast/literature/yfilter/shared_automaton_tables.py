@@ -16,10 +16,7 @@ import numpy as np
 from pathcast.kernels import AnyArray, Int32s
 from pathcast.matching.table import Trie, flat
 
-from .decomposition import Queries
-from .nested_path_join_kernels import Joins
-from .postponed_selection_kernels import Queries as KernelQueries
-from .run_kernels import (
+from .document_matching_kernels import (
     S_BEGIN,
     S_COLUMNS,
     S_DEEP,
@@ -32,6 +29,9 @@ from .run_kernels import (
     Network,
     YFilterTables,
 )
+from .nested_path_join_kernels import Joins
+from .pattern_decomposition import Queries
+from .postponed_selection_kernels import Queries as KernelQueries
 
 NONE = -1
 Arrays = dict[str, AnyArray]

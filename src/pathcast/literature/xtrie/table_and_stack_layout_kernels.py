@@ -2,7 +2,7 @@
 """The layout of tables and stacks, and queries on them.
 
 The tables are the trie of substrings (`nodes`), the rows of plain paths (`rows`) and those of twigs (`twigs`); see
-`tables.py`. The stacks belong to one document while it is read.
+`substring_trie_tables.py`. The stacks belong to one document while it is read.
 
 Invariant: for each row or substring the highest level is at the bottom; each links to the next one above (`V_ABOVE`,
 `P_ABOVE`), and a head per row to the lowest. Nothing stays when its level is closed.
@@ -14,7 +14,7 @@ import numpy as np
 
 from pathcast.kernels import Int32s, Int64s, Matrix, UInt8s, Writable, part
 
-from ..streaming.streaming_answer_kernels import OWN_REASON, OWN_STATE, is_marked
+from ..streaming.wanted_entries_and_answers_kernels import OWN_REASON, OWN_STATE, is_marked
 
 # Columns of a node of the trie: pointers; ranges of plain rows, of leaf rows of twigs, and of leaf rows `*` below a row
 # with this substring; the number of its stack of occurrences (-1: none); its positions in the tree of pointers.

@@ -22,9 +22,9 @@ from pathcast.patterns.parsing import PathEncoder, Steps
 
 from ..streaming.pattern_binding_table import MOST_PARTS
 from ..streaming.value_tests import Selections, branches, is_conjunctive, is_selection
+from .document_matching_kernels import GATE, JOIN, SELECT
 from .nested_path_join_kernels import N_COLUMNS
 from .postponed_selection_kernels import T_COLUMNS
-from .run_kernels import GATE, JOIN, SELECT
 
 
 class Queries:

@@ -10,7 +10,8 @@ for every event. So a match is reported at the tag that makes it certain, and a 
 from pathcast.documents.document_batch_layout_kernels import Elements
 from pathcast.kernels import Int64s, Writable, kernel
 
-from ..streaming.streaming_answer_kernels import (
+from ..streaming.value_tests_kernels import TestedValues
+from ..streaming.wanted_entries_and_answers_kernels import (
     DONE,
     GATED,
     READ,
@@ -25,10 +26,9 @@ from ..streaming.streaming_answer_kernels import (
     finish,
     waited_for,
 )
-from ..streaming.value_tests_kernels import TestedValues
 from .match_propagation_kernels import follow_rows, follow_twigs
 from .start_end_tag_kernels import close_document, end_tag, open_document, start_tag
-from .trie_and_stack_layout_kernels import LEVEL, MARKED, TIME, Stacks, XTrieTables
+from .table_and_stack_layout_kernels import LEVEL, MARKED, TIME, Stacks, XTrieTables
 
 
 @kernel

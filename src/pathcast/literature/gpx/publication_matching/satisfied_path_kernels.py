@@ -22,8 +22,8 @@ import numpy as np
 from pathcast.kernels import Bools, Int32s, Int64s, UInt64s, Writable, part
 from pathcast.matching.arrays.bitset_kernels import LOW_SIX, ONE, SIX, mark_with_summary
 
-from ..streaming.pattern_binding_table_kernels import FULL
-from .branch_join_kernels import join_piece
+from ...streaming.pattern_binding_table_kernels import FULL
+from ..branch_join_kernels import join_piece
 
 COUNT, LAST, FIRST = range(3)
 # Why the kernel returned: all done, no room for matches, no room for bindings of a join.

@@ -23,7 +23,8 @@ from pathcast.kernels import Int32s, Int64s, Matrix, UInt64s, Writable, kernel, 
 from pathcast.kernels.hash_table_kernels import find_key, key_hash
 from pathcast.matching.arrays.bitset_kernels import ONE, mark_with_summary
 
-from ..streaming.streaming_answer_kernels import (
+from ..streaming.value_tests_kernels import TestedValues
+from ..streaming.wanted_entries_and_answers_kernels import (
     DONE,
     GATED,
     STAMP,
@@ -35,10 +36,9 @@ from ..streaming.streaming_answer_kernels import (
     is_marked,
     open_gate,
 )
-from ..streaming.value_tests_kernels import TestedValues
+from ..yfilter.document_matching_kernels import GATE
 from ..yfilter.match_output_kernels import DETERMINED, FEW_PAIRS, LEVEL_STAMP, MARKED, PATHS, SATISFIED, TRIED
 from ..yfilter.postponed_selection_kernels import Queries, StepPlaces, select_on_stack
-from ..yfilter.run_kernels import GATE
 
 # Columns of a node of the tree of chains.
 C_PREDICATE, C_BEGIN, C_END, C_ENTRY, C_TASKS, C_TASKS_END, C_COLUMNS = range(7)

@@ -1,9 +1,9 @@
 """The tables: the trie of substrings, the rows of plain paths and the rows of twigs, as arrays.
 
-A plain path is split into the same rows as a twig (`decomposition.py`), each below the previous one. Paths with common
-prefixes share their rows: a row is a node of the table's trie of steps at which a run of names ends, or a last `*`.
-Row 0 is the document. XTrie's table has a row for each substring of each expression; sharing them changes no answer,
-since what is below a row of a plain path depends only on the levels at which the row is live.
+A plain path is split into the same rows as a twig (`pattern_decomposition.py`), each below the previous one. Paths with
+common prefixes share their rows: a row is a node of the table's trie of steps at which a run of names ends, or a last
+`*`. Row 0 is the document. XTrie's table has a row for each substring of each expression; sharing them changes no
+answer, since what is below a row of a plain path depends only on the levels at which the row is live.
 
 Invariant: the rows of a substring are contiguous, and so are the leaf rows of twigs with one substring, the rows `*`
 below a row, and the leaf rows `*` below rows with one substring. So a node of the trie has ranges of them.
@@ -17,10 +17,10 @@ import numpy as np
 from pathcast.kernels import AnyArray, Int32s, Int64s
 from pathcast.matching.table import Trie, flat
 
-from ..streaming.streaming_engine_base import Arrays
-from .decomposition import NONE, Twigs
-from .table_kernels import NewSubstrings, StepRuns, link_runs, link_suffixes
-from .trie_and_stack_layout_kernels import (
+from ..streaming.streaming_engine import Arrays
+from .pattern_decomposition import NONE, Twigs
+from .substring_trie_tables_kernels import NewSubstrings, StepRuns, link_runs, link_suffixes
+from .table_and_stack_layout_kernels import (
     ALWAYS,
     N_COLUMNS,
     N_LEAF,
