@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pathcast.joins import Schema, select
-from pathcast.joins.partition.standing_join_definition import StandingJoins
+from pathcast.joins.partition.join_server_specification import StandingJoins
 from pathcast.joins.partition.value_partitioned_join import Parts
 from pathcast.messages import decode
 from pathcast.messages import value_wire_format as wire_values

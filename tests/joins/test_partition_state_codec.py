@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from pathcast.errors import ChangeError, SnapshotError
 from pathcast.joins import Schema
+from pathcast.joins.partition.join_server_specification import StandingJoins
 from pathcast.joins.partition.partition_state_codec import Event, JoinCodec
-from pathcast.joins.partition.standing_join_definition import StandingJoins
 from pathcast.joins.partition.value_partitioned_join import NO_EDGE, Parts
 
 WORD = 1 << 63

@@ -122,7 +122,7 @@ def test_an_accepted_query_means_what_duckdb_makes_of_it(query: str, both) -> No
         ("select * from Stocks where per > 3 limit 5", 36, "limit", "'limit' is not supported"),
         ("select * from Nope", 15, "Nope", "unknown table 'Nope'"),
         ("select * from Stocks s where s.nope > 3", 30, "s.nope", "table 'Stocks' has no column 'nope'"),
-        ("select * from Stocks s where x.per > 3", 30, "x.per", "unknown table 'x' in the query"),
+        ("select * from Stocks s where x.per > 3", 30, "x.per", "no table or alias 'x' in the from clause"),
         ("select * from Stocks where volume > 3", 28, "volume", "no table of the query has a column 'volume'"),
         ("select * from Stocks a, Stocks b", 25, "Stocks b", "'Stocks' is joined with itself, which is not supported"),
         (
@@ -142,7 +142,7 @@ def test_an_accepted_query_means_what_duckdb_makes_of_it(query: str, both) -> No
         ),
         (
             "select * from Stocks natural join Reviews natural join Trades where rating < per", 69, "rating < per",
-            "columns can only be compared by '=', got '<'",
+            "two columns cannot be compared with '<'; use '='",
         ),
         (
             "select * from Reviews r join Trades t on r.symbol = t.symbol where day = '2026-01-01'", 68, "day",
@@ -156,7 +156,7 @@ def test_an_accepted_query_means_what_duckdb_makes_of_it(query: str, both) -> No
         (
             "select * from Trades where day > date 'soon'", 28, "day",
             (
-                "'CAST('soon' AS DATE)' is not a date or timestamp; "
+                "'soon' is not a valid date or timestamp; "
                 "write date '2026-01-31' or timestamp '2026-01-31 12:30:00'"
             ),
         ),
@@ -236,7 +236,7 @@ def test_the_python_form_is_the_same_query() -> None:
     ("arguments", "reason"),
     [
         ({"tables": ["Nope"]}, "unknown table 'Nope'"),
-        ({"tables": ["Stocks", "Stocks"]}, "self-joins"),
+        ({"tables": ["Stocks", "Stocks"]}, "'Stocks' is joined with itself, which is not supported"),
         ({"tables": ["Stocks"], "where": {"nope": 5}}, "no table of the query has a column 'nope'"),
         ({"tables": ["Stocks"], "where": {"per": None}}, "cannot be compared with NULL"),
         ({"tables": ["Stocks"], "where": {"per": "x"}}, "cannot be compared with a string"),
@@ -254,5 +254,5 @@ def test_python_forms_that_can_not_be(arguments: dict, reason: str) -> None:
     with pytest.raises(QueryError) as refused:
         select(*arguments.pop("tables"), **arguments).resolve(schema())
     assert reason in str(refused.value)
-    with pytest.raises(QueryError, match="at least one table"):
+    with pytest.raises(QueryError, match="one or more table names"):
         select()

@@ -13,7 +13,7 @@ from pathcast.joins.query.table_schema_file import read_schema_file, reference
 @pytest.mark.parametrize(
     ("tables", "joins", "reason"),
     [
-        ({}, [], "at least one table"),
+        ({}, [], "the schema has no tables; give at least one"),
         ({"A": ""}, [], "a column must read 'name' or 'name kind', got ''"),
         ({"A": 5}, [], "the columns of 'A' must be given as 'name kind, …', got 5"),
         ({"A": [5]}, [], "the columns of 'A' must be given as 'name kind, …', got [5]"),

@@ -9,7 +9,7 @@ import pytest
 
 from pathcast.errors import ChangeError, QueryError, SchemaError
 from pathcast.joins import Client, Schema, select
-from pathcast.joins.partition.standing_join_definition import StandingJoins
+from pathcast.joins.partition.join_server_specification import StandingJoins
 from pathcast.joins.partition.value_partitioned_join import REMEMBERED, Key, Parts
 from pathcast.joins.query.value_text_conversion import write_row
 from tests.joins.world import JOINS, TABLES, World, draw_query

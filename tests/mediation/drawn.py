@@ -5,7 +5,7 @@ from random import Random
 from pathcast.errors import MappingError
 from pathcast.mediation import Downgrade, Exchange, Insert, Operator, Rename, SchemaNode, SchemaTree, ToElement, Upgrade
 from pathcast.mediation.mappings.document_object_tree import Item
-from pathcast.mediation.mappings.operator_plan import Plan
+from pathcast.mediation.mappings.operators_by_schema_node import Plan
 from pathcast.mediation.schemas.schema_tree import parent_of
 
 NAMES = "abcdefgh"

@@ -13,7 +13,7 @@ import pathcast
 from pathcast.errors import MappingError, MessageError
 from pathcast.mediation import Mediator, Rename
 from pathcast.mediation.mappings.document_with_mapping_message import LIMIT, pack, unpack
-from tests.mediation.test_derive_operators import DOCUMENT, GLOBAL, LOCAL, SAME
+from tests.mediation.test_operator_derivation import DOCUMENT, GLOBAL, LOCAL, SAME
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from pathcast.errors import LimitError, MappingError, PathcastError
 from pathcast.mediation import Exchange, Insert, Operator, SchemaTree
 from pathcast.mediation.mappings.document_object_tree import item_of, to_bytes
 from pathcast.mediation.mappings.object_tree_rewriter import rewrite
-from pathcast.mediation.mappings.operator_plan import Plan
+from pathcast.mediation.mappings.operators_by_schema_node import Plan
 from pathcast.mediation.rewriting.element_array_rewriter import EventRewriter
 from tests.documents.equivalence import differences
 from tests.mediation.drawn import drawn_document, drawn_operators, drawn_tree
@@ -157,5 +157,5 @@ def test_what_a_stream_would_hold_back_is_counted() -> None:
 
 def test_batches_of_another_table_of_names_are_refused() -> None:
     rewriter = EventRewriter(Plan(TREE, []), Names())
-    with pytest.raises(ValueError, match="another table of names"):
+    with pytest.raises(ValueError, match="read with other names than this EventRewriter's"):
         rewriter.rewrite(Reader(Names(), Limits(), "refuse").read([b"<r/>"]))

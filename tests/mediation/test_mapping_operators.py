@@ -11,7 +11,7 @@ from pathcast.mediation import Downgrade, Exchange, Insert, Operator, Rename, Sc
 from pathcast.mediation.mappings.document_object_tree import item_of, to_bytes
 from pathcast.mediation.mappings.mapping_operators import KINDS, as_plain, from_plain
 from pathcast.mediation.mappings.object_tree_rewriter import rewrite
-from pathcast.mediation.mappings.operator_plan import Plan
+from pathcast.mediation.mappings.operators_by_schema_node import Plan
 
 DTD = """
 <!ELEMENT r (a*, x?)>
@@ -192,7 +192,7 @@ def test_the_root_is_exchanged_where_there_is_one_to_take_its_place() -> None:
 
 
 def test_a_document_of_another_schema_is_refused() -> None:
-    with pytest.raises(MappingError, match="root is 's', but its schema's is 'r'"):
+    with pytest.raises(MappingError, match="root element is 's', but its schema has the root 'r'"):
         rewritten("<s/>")
 
 
@@ -208,7 +208,7 @@ def test_a_document_that_exchanges_would_blow_up_is_refused() -> None:
     [
         ({"operator": "move"}, "the key 'operator' must be one of"),
         ({"operator": "rename", "node": "r"}, "rename: the key 'name' is missing"),
-        ({"operator": "rename", "node": 3, "name": "x"}, "rename: node must be a string that is not empty, got 3"),
+        ({"operator": "rename", "node": 3, "name": "x"}, "rename: node must be a non-empty string, got 3"),
         ({"operator": "upgrade", "node": "r", "children": []}, "upgrade: children must be a list of at least one name"),
         ({"operator": "upgrade", "node": "r", "into": "x"}, "upgrade: unknown key 'into'; its keys are children, node"),
     ],

@@ -11,7 +11,7 @@ from pathcast.documents import read
 from pathcast.mediation import Downgrade, Exchange, Insert, Mapping, Mediator, Operator, Rename, ToElement, Upgrade
 from pathcast.mediation.mappings.document_object_tree import item_of, to_bytes
 from pathcast.mediation.mappings.object_tree_rewriter import rewrite
-from pathcast.mediation.mappings.operator_plan import Plan
+from pathcast.mediation.mappings.operators_by_schema_node import Plan
 from pathcast.mediation.rewriting.query_rewriter import NotExpressible, QueryRewriting
 from pathcast.patterns import parse
 from tests import oracle

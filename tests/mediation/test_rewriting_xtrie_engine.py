@@ -12,7 +12,7 @@ from pathcast.errors import LimitError, MappingError
 from pathcast.literature.xtrie import XTrieEngine
 from pathcast.mediation import Exchange, Mapping, Mediator, Operator, Rename, ToElement
 from pathcast.mediation.mappings.document_object_tree import Item, to_bytes
-from pathcast.mediation.mappings.operator_plan import Plan
+from pathcast.mediation.mappings.operators_by_schema_node import Plan
 from pathcast.mediation.mappings.schema_mapping import read_tree
 from pathcast.mediation.mediator import Rewriting
 from pathcast.mediation.rewriting.element_array_rewriter import EventRewriter
@@ -123,7 +123,7 @@ def test_a_batch_may_hold_documents_that_can_t_be_rewritten() -> None:
     )
     assert [found[0].ids.tolist(), found[4].ids.tolist()] == [[1, 2], [2]]
     assert "several children 'a'" in str(found[1])
-    assert "its schema's is 'r'" in str(found[2])
+    assert "its schema has the root 'r'" in str(found[2])
     assert isinstance(found[3], pathcast.PathcastError)
 
 
@@ -145,5 +145,5 @@ def test_documents_that_would_become_too_large_or_very_deep() -> None:
 
 def test_another_engine_is_refused() -> None:
     mediator = Mediator(AUTHORS)
-    with pytest.raises(ValueError, match="engine='automaton': rewriting='engine' needs engine='xtrie' or None"):
+    with pytest.raises(ValueError, match="rewriting='engine' needs engine='xtrie' or None, got engine='automaton'"):
         mediator.compile(pathcast.Subscriptions(), "engine", engine="automaton")

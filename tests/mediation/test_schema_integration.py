@@ -27,7 +27,7 @@ def test_what_only_one_has_is_optional() -> None:
 
 def test_schemas_that_say_the_same_integrate_to_the_first() -> None:
     assert integrate([STAFF, STAFF]) == STAFF
-    with pytest.raises(MappingError, match="at least one schema"):
+    with pytest.raises(MappingError, match="no schemas to integrate; give at least one"):
         integrate([])
 
 

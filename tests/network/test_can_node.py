@@ -253,9 +253,9 @@ def test_boxes_are_cut_and_joined_exactly():
 
 
 def test_what_cannot_be_is_refused_by_name():
-    with pytest.raises(TopologyError, match="a CAN needs a space"):
+    with pytest.raises(TopologyError, match="space must be a Space for kind 'can'"):
         ContentNetwork.build(Topology.chain(2), kind="can")
-    with pytest.raises(TopologyError, match="kind 'cbn' takes no space"):
+    with pytest.raises(TopologyError, match="kind 'cbn' does not support space"):
         ContentNetwork.build(Topology.chain(2), space=SPACE)
     with pytest.raises(TopologyError, match="need a CAN, but this network has kind 'cbn'"):
         ContentNetwork.build(Topology.chain(2)).leave("r1")

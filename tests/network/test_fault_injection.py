@@ -73,7 +73,7 @@ def test_without_faults_nothing_is_acknowledged():
 
 
 def test_probabilities_are_checked():
-    with pytest.raises(Exception, match="drop must be a probability from 0 to below 1, got 1"):
+    with pytest.raises(Exception, match="drop must be a probability of at least 0 and below 1, got 1"):
         Faults(drop=1)
     with pytest.raises(Exception, match="longest must be at least 0 seconds, got -1"):
         Faults(longest=-1)

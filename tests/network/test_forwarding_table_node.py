@@ -156,10 +156,13 @@ def test_what_cannot_be_is_refused_by_name():
     with pytest.raises(TopologyError, match=r"subscriber must be hashable, such as a string, got \['ada'\]"):
         network.register("r2", compare("a", "=", 1), ["ada"])  # type: ignore[arg-type]
     assert network.registrations == {0: mine}
-    for options, reason in (({"payloads": 400}, "payloads must be True"), ({"sample": [Filter()]}, "or sample")):
+    for options, reason in (
+        ({"payloads": 400}, "payloads must be True"),
+        ({"sample": [Filter()]}, "kind 'cbn' does not support sample; omit"),
+    ):
         with pytest.raises(TopologyError, match=reason):
             ContentNetwork.build(Topology.chain(2), **options)
-    with pytest.raises(TopologyError, match="repository_entries must be a whole number from 0 up"):
+    with pytest.raises(TopologyError, match="repository_entries must be a whole number of at least 0"):
         PayloadLimits(repository_entries=-1)
 
 

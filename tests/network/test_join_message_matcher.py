@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pathcast.joins import Schema, select
-from pathcast.joins.partition.standing_join_definition import StandingJoins
+from pathcast.joins.partition.join_server_specification import StandingJoins
 from pathcast.joins.schemes.reserved_message_attributes import TO
 from pathcast.messages import Message
 from pathcast.network.join_message_matcher import Recipients

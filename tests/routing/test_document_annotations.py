@@ -9,7 +9,7 @@ import pytest
 from pathcast.routing import Overlay
 from pathcast.routing.advertising import subscription_advertisement
 from pathcast.routing.annotations.data_pattern_occurrences import DataPatterns
-from pathcast.routing.routing_report import STEPS
+from pathcast.routing.document_route_report import STEPS
 from pathcast.transmission import Topology
 from tests.routing.drawn import delivered, world_of
 

@@ -10,7 +10,7 @@ from pathcast.errors import MappingError
 from pathcast.mediation import Mediator, Rename
 from pathcast.routing import Overlay
 from pathcast.transmission import Topology
-from tests.mediation.test_derive_operators import DOCUMENT, GLOBAL, LOCAL, SAME
+from tests.mediation.test_operator_derivation import DOCUMENT, GLOBAL, LOCAL, SAME
 
 WANTED = {
     "r2": ["//instructor/assistant", "/university/article[year = 2]/author[born = 1]", "//teacher"],
@@ -92,7 +92,7 @@ def test_a_router_with_another_mapping_of_that_version_refuses_the_document(over
 def test_what_can_t_be_published_is_said(overlay: Overlay) -> None:
     with pytest.raises(MappingError, match="schema 'v' is not registered; registered: u"):
         overlay.publish(DOCUMENT, "L", schema="v")
-    with pytest.raises(MappingError, match="the document's root is 'other'"):
+    with pytest.raises(MappingError, match="the document's root element is 'other'"):
         overlay.publish("<other/>", "L", schema="u")
     with pytest.raises(pathcast.DocumentError):
         overlay.publish("<university", "L", schema="u")

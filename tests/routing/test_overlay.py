@@ -58,7 +58,7 @@ def test_documents_with_entities_are_refused_unless_an_overlay_expands_them() ->
     overlay = Overlay(Topology.chain(2))
     with pytest.raises(DocumentError, match="entities='expand' allows internal ones"):
         overlay.publish(ENTITIES)
-    with pytest.raises(ValueError, match="entities='fetch': must be 'refuse' or 'expand'"):
+    with pytest.raises(ValueError, match="entities must be 'refuse' or 'expand', got 'fetch'"):
         Overlay(Topology.chain(2), entities="fetch")  # type: ignore[arg-type]
     external = "<!DOCTYPE a [<!ENTITY e SYSTEM 'file:///etc/passwd'>]><a>&e;</a>"
     with pytest.raises(DocumentError, match="external entity"):

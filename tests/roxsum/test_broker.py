@@ -138,5 +138,5 @@ def test_profiles_come_and_go() -> None:
         one.unsubscribe(profile)
     with pytest.raises(PatternError):
         one.subscribe("east", "/a[")
-    with pytest.raises(LimitError, match="a limit must be a number above 0"):
+    with pytest.raises(LimitError, match=r"BatchLimits\(documents=…\) must be a number above 0, got 0"):
         BatchLimits(documents=0)

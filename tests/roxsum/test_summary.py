@@ -122,7 +122,7 @@ def test_an_unreadable_document_is_an_error_or_a_gap() -> None:
     with pytest.raises(DocumentError):
         batch.add(b"<c>")
     assert list(batch) == [0, 2, 3]
-    with pytest.raises(ValueError, match="errors='ignore'"):
+    with pytest.raises(ValueError, match="errors must be 'raise' or 'return', got 'ignore'"):
         RoXSum.build([], errors="ignore")  # type: ignore[arg-type]
 
 

@@ -77,9 +77,9 @@ def test_a_directed_graph_and_a_multigraph_give_one_link_a_pair():
 @pytest.mark.parametrize(
     ("make", "said"),
     [
-        (lambda: Topology.tree(0, 2), "levels must be a whole number from 1 up, got 0"),
+        (lambda: Topology.tree(0, 2), "levels must be a whole number of at least 1, got 0"),
         (lambda: Topology.tree(60, 3), "at most"),
-        (lambda: Topology.chain(2.5), "nodes must be a whole number from 1 up, got 2.5"),  # type: ignore[arg-type]
+        (lambda: Topology.chain(2.5), "nodes must be a whole number of at least 1, got 2.5"),  # type: ignore[arg-type]
         (lambda: Topology.random(4, degree=9), "degree must be from 0 to 3 for 4 nodes, got 9"),
         (lambda: Topology(["a", "a"], []), "two nodes are named 'a'"),
         (lambda: Topology([], []), "the topology has no nodes"),

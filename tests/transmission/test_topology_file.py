@@ -65,7 +65,7 @@ def test_an_internet_keeps_its_own_latencies_unless_told(tmp_path):
         ('kind = "tre"', "kind", 'did you mean "tree"'),
         ('kind = "tree"', "levels", "is missing"),
         ('kind = "tree"\nlevels = "4"', "levels", "must be a whole number"),
-        ('kind = "tree"\nlevels = 0', "levels", "must be a whole number from 1 up, got 0"),
+        ('kind = "tree"\nlevels = 0', "levels", "must be a whole number of at least 1, got 0"),
         ('kind = "chain"\nnodes = 3\nlevels = 2', "levels", 'is only valid with kind = "tree"'),
         ('kind = "chain"\nnodes = ["a"]', "nodes", "must be a number with"),
         ('kind = "random"\nnodes = 3\ndegree = 9', "kind", "degree"),

@@ -135,7 +135,10 @@ def test_a_handler_may_set_a_timer_and_a_run_may_pause():
     ("work", "said"),
     [
         (Work(-1.0), "at least 0, but the handler returned -1.0"),
-        (Work(1.0, [Send("r2", 1, after=2.0)]), "from 0 to Work.seconds, here 1.0 s, got 2.0 s"),
+        (
+            Work(1.0, [Send("r2", 1, after=2.0)]),
+            r"from 0 to Work.seconds \(1.0 s\), but the handler of 'r1' returned 2.0 s",
+        ),
         (Work(1.0, [Send("r3", 1)]), "no link between 'r1' and 'r3'"),
     ],
 )

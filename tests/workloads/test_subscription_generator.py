@@ -358,8 +358,8 @@ def test_nitf_paths_are_like_the_fields() -> None:
         ({"predicate_probability": 2}, "predicate_probability"),
         ({"nested": -1}, "nested"),
         ({"nested_probability": 2}, "nested_probability"),
-        ({"predicates": 1, "predicate_probability": 0.1}, "exclude each other; give only one"),
-        ({"nested": 1, "nested_probability": 0.1}, "exclude each other; give only one"),
+        ({"predicates": 1, "predicate_probability": 0.1}, "cannot be combined; give only one"),
+        ({"nested": 1, "nested_probability": 0.1}, "cannot be combined; give only one"),
         ({"operators": ["!="]}, "operators"),
         ({"operators": []}, "operators"),
         ({"predicate_targets": ["comment"]}, "predicate_targets"),
@@ -402,5 +402,5 @@ def test_predicates_can_keep_to_steps_with_a_name() -> None:
     assert any("*[" in query for query in drawn("any"))
     named = drawn("named")
     assert not any("*[" in query for query in named) and sum("[" in query for query in named) > 400
-    with pytest.raises(ValueError, match="predicate_steps must be one of 'any', 'named', got 'some'"):
+    with pytest.raises(ValueError, match="predicate_steps must be 'any' or 'named', got 'some'"):
         drawn("some")  # type: ignore[arg-type]

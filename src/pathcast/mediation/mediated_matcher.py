@@ -1,7 +1,7 @@
 """Matching documents of any registered schema against subscriptions to the global one.
 
 `events` (NDDR): documents are read once, rewritten as element arrays, and matched; where label paths suffice, they are
-not even rewritten (`mediated_label_paths.py`). `engine` (IDDR): rewritten inside the engine `xtrie`
+not even rewritten (`label_path_mediation.py`). `engine` (IDDR): rewritten inside the engine `xtrie`
 (`rewriting_xtrie_engine.py`). `queries` (QRA): subscriptions are rewritten, for each schema (`query_rewriter.py`).
 `static` (SDR): rewritten as a document, which is then read and matched like any other; tests compare the others with
 it.
@@ -29,7 +29,7 @@ from .mappings.document_object_tree import item_of, to_bytes
 from .mappings.document_with_mapping_message import unpack
 from .mappings.schema_mapping import Mapping
 from .rewriting.element_array_rewriter import EventRewriter
-from .rewriting.mediated_label_paths import PathMediation, is_by_paths, known_documents
+from .rewriting.label_path_mediation import PathMediation, is_by_paths, known_documents
 from .rewriting.query_rewriter import QueryIndex
 from .rewriting.rewriting_xtrie_engine import MediatedEngine
 
@@ -57,9 +57,9 @@ class MediatedMatcher:
         entities: Entities,
     ) -> None:
         if rewriting not in REWRITINGS:
-            raise ValueError(f"rewriting={rewriting!r}: must be one of {', '.join(REWRITINGS)}")
+            raise ValueError(f"rewriting must be one of {', '.join(map(repr, REWRITINGS))}, got {rewriting!r}")
         if rewriting == "engine" and engine not in (None, "xtrie"):
-            raise ValueError(f"engine={engine!r}: rewriting='engine' needs engine='xtrie' or None")
+            raise ValueError(f"rewriting='engine' needs engine='xtrie' or None, got engine={engine!r}")
         self.mediator = mediator
         engine = "xtrie" if rewriting == "engine" else engine
         self.matcher = subscriptions.compile(engine, limits=limits, entities=entities)
@@ -111,13 +111,13 @@ class MediatedMatcher:
         With `errors="return"` an error takes the place of its document's matches.
         """
         if errors not in ("raise", "return"):
-            raise ValueError(f"errors={errors!r}: must be 'raise' or 'return'")
+            raise ValueError(f"errors must be 'raise' or 'return', got {errors!r}")
         given = iter(documents)
         at = 0
         while group := list(islice(given, _GROUP)):
             names = [schemas] * len(group) if isinstance(schemas, str) else list(schemas[at : at + len(group)])
             if len(names) < len(group):
-                raise ValueError(f"got {at + len(names)} schemas for more documents; give one schema per document")
+                raise ValueError(f"no schema for the document at index {at + len(names)}; give one schema per document")
             at += len(group)
             for answer in self._match_mixed(group, names):
                 if errors == "raise" and isinstance(answer, PathcastError):

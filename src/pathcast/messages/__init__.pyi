@@ -16,7 +16,7 @@ from .filters import NoPoint as NoPoint
 from .filters import SomePoint as SomePoint
 from .filters import Term as Term
 from .filters import compare as compare
-from .intervals import Interval as Interval
+from .value_interval import Interval as Interval
 from .value_wire_format import WireLimits as WireLimits
 from .value_wire_format import written_name as written_name
 from .wire_format import begun as begun

@@ -18,7 +18,7 @@ Cost: the product of the numbers of terms.
 """
 
 from .filters import Between, Covers, Differs, Filter, In, NoPoint, SomePoint, Term
-from .intervals import Interval
+from .value_interval import Interval
 
 
 def covers(one: Filter, other: Filter) -> bool:

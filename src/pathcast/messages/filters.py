@@ -21,7 +21,7 @@ from typing import TypeAlias
 from pathcast.errors import MessageError
 
 from .attribute_values import Points, Scalar, Value, check_scalar, shown
-from .intervals import Interval
+from .value_interval import Interval
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from types import NoneType
 from pathcast.errors import LimitError, MessageError
 
 from .attribute_values import Points, Scalar, Value
-from .intervals import Interval
+from .value_interval import Interval
 
 NULL, WHOLE, WHOLE_FLOAT, FLOAT, STRING, DATE, TIMESTAMP, BYTES, POINTS, SKYLINE = range(10)
 SAME_COLUMN, MIXED_COLUMN = 0x7E, 0x7F
@@ -47,7 +47,7 @@ class WireLimits:
         for field in fields(self):
             value = getattr(self, field.name)
             if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-                raise LimitError(f"WireLimits({field.name}=…) must be a whole number from 1 up, got {value!r}")
+                raise LimitError(f"WireLimits({field.name}=…) must be an int of at least 1, got {value!r}")
 
 
 # Writing.

@@ -133,7 +133,9 @@ class ContentNetwork:
         wanted = [filter_of(one) for one in sample]
         if kind == "cbn":
             if space is not None or members is not None or wanted:
-                raise TopologyError("kind 'cbn' takes no space, members or sample; omit them, or use kind='can'")
+                given = {"space": space is not None, "members": members is not None, "sample": bool(wanted)}
+                names = ", ".join(name for name, is_given in given.items() if is_given)
+                raise TopologyError(f"kind 'cbn' does not support {names}; omit them, or use kind='can'")
             substrate: Substrate = ContentTree(topology, traffic)
         else:
             substrate = _addressed(topology, traffic, space, members, wanted, seed)
@@ -363,7 +365,9 @@ def _addressed(
 ) -> AddressSpace:
     """A CAN whose members have joined one by one, with a sample of filters as the load."""
     if not isinstance(space, Space):
-        raise TopologyError(f"a CAN needs a space, such as space=Space.of(Axis('per', 0, 100), …), got {space!r:.60}")
+        raise TopologyError(
+            f"space must be a Space for kind 'can', such as Space.of(Axis('per', 0, 100)), got {space!r:.60}"
+        )
     found = AddressSpace(topology, traffic, space, seed=seed)
     root = topology.number(topology.root)
     others = [topology.number(node) for node in (topology.nodes if members is None else members)]

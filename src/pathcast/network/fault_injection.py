@@ -30,7 +30,9 @@ class Crash:
     def __post_init__(self) -> None:
         times: list[object] = [self.at, 0 if self.down is None else self.down]
         if not all(isinstance(time, int | float) and time >= 0 for time in times):
-            raise TopologyError(f"times of a crash must be at least 0 seconds, got at={self.at!r}, down={self.down!r}")
+            raise TopologyError(
+                f"the times of a crash must be at least 0 seconds, got at={self.at!r}, down={self.down!r}"
+            )
 
 
 @dataclass
@@ -49,7 +51,7 @@ class Faults:
         for name in ("drop", "duplicate", "delay"):
             chance = getattr(self, name)
             if not isinstance(chance, int | float) or not 0 <= chance < 1:
-                raise TopologyError(f"{name} must be a probability from 0 to below 1, got {chance!r}")
+                raise TopologyError(f"{name} must be a probability of at least 0 and below 1, got {chance!r}")
         crashes: object = self.crashes
         if not isinstance(crashes, Sequence) or not all(isinstance(crash, Crash) for crash in crashes):
             raise TopologyError(f"crashes must be a list of Crash(…), got {crashes!r}")

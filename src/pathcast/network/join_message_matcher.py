@@ -6,7 +6,7 @@ coordinates, which usually decide; a filter object is created only where they ca
 message to one subscription names the subscription.
 
 Invariant: `of(message)` returns exactly the subscriptions that have a matching filter.
-Cost: 16 bytes per range and filter, of which a binary join has about 12; `point_block_index.py` has the time per
+Cost: 16 bytes per range and filter, of which a binary join has about 12; `filter_point_index.py` has the time per
 message.
 """
 

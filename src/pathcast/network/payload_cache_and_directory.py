@@ -45,7 +45,7 @@ class PayloadLimits:
         for name in ("directory_bytes", "repository_entries", "repository_bytes"):
             most = getattr(self, name)
             if most is not None and (not isinstance(most, int) or isinstance(most, bool) or most < 0):
-                raise TopologyError(f"{name} must be a whole number from 0 up, or None for no limit, got {most!r}")
+                raise TopologyError(f"{name} must be a whole number of at least 0, or None for no limit, got {most!r}")
 
     @property
     def keeps(self) -> bool:

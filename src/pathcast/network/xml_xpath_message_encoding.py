@@ -113,9 +113,11 @@ def _range(predicate: Predicate) -> tuple[str, Interval]:
 def _tested(place: Place, attribute: str, test: Compare | None) -> tuple[str, Interval]:
     assert test is not None
     if test.operator == "!=" or (test.number is None and test.operator != "="):
-        raise Unencodable(f"it compares an attribute by {test.operator}; use =, or <, <=, >, >= with a number")
+        raise Unencodable(
+            f"it compares attribute '{attribute}' with '{test.operator}'; use =, or <, <=, >, >= and a number"
+        )
     if test.number is not None and isnan(test.number):
-        raise Unencodable("it compares with NaN, which matches nothing; remove the comparison")
+        raise Unencodable(f"it compares attribute '{attribute}' with NaN, which matches nothing; remove the comparison")
     if test.number is None:
         return _axis("@", *_place(place), attribute), Interval.only(test.string)
     strict = test.operator in {"<", ">"}

@@ -5,11 +5,11 @@ from .document_batch_forwarding import BulkRouting as BulkRouting
 from .document_batch_forwarding import HandledMessages as HandledMessages
 from .document_batch_forwarding import Messages as Messages
 from .document_batch_forwarding import ReadBatch as ReadBatch
+from .document_route_report import Delivery as Delivery
+from .document_route_report import Report as Report
+from .document_route_report import RouterReport as RouterReport
 from .forwarding_policy import Policy as Policy
 from .overlay import Overlay as Overlay
 from .overlay import engine_for as engine_for
 from .overlay import streaming_engines as streaming_engines
-from .routing_report import Delivery as Delivery
-from .routing_report import Report as Report
-from .routing_report import RouterReport as RouterReport
 from .whole_overlay_table import RouterVisits as RouterVisits

@@ -9,8 +9,8 @@
                     ▼
                 annotations for each neighbour that gets it                         (§4, §5.3)
 
-Every step is timed, by kind (`routing_report.STEPS`); `Outcome` has the time, in seconds of this router's work, when
-each copy leaves. Work that only the simulation does (building engines, writing reports) is not timed.
+Every step is timed, by kind (`document_route_report.STEPS`); `Outcome` has the time, in seconds of this router's work,
+when each copy leaves. Work that only the simulation does (building engines, writing reports) is not timed.
 
 Invariant: a document leaves for a target at most once, and for every target with an entry that matches.
 """
@@ -29,10 +29,10 @@ from .annotation_header_codec import MOST_STRUCTURE, Encoded, Message, decode, e
 from .annotations.document_annotations import Annotations
 from .annotations.incoming_annotations import AnnotationFacts, take
 from .annotations.outgoing_annotations import AnnotationMaker, Reading, mask_of
+from .document_route_report import RouterReport, Spent, Step
 from .forwarding_policy import Policy
 from .processing_clock import Clock, Stream, run_stream
 from .router import Router
-from .routing_report import RouterReport, Spent, Step
 from .structure.structure_coders_by_neighbour import ReceivedStructure, Structures
 from .structure.structure_encoder import Refused
 from .structure.structure_matcher import StructureMatcher

@@ -28,14 +28,14 @@ from pathcast.patterns import Namespaces, Pattern, parse
 from pathcast.patterns.parsing import MAX_STEPS
 from pathcast.transmission import Ledger, Topology
 
-from .advertising.advertisement_propagation import Advertising
+from .advertising.subscription_advertisement_propagation import Advertising
 from .annotation_header_codec import encode, split
 from .annotations.document_annotations import NOTHING
 from .document_forwarding import DocumentForwarding
+from .document_route_report import Delivery, Report, RouterReport
 from .forwarding_policy import Policy
 from .processing_clock import Clock
 from .router import Router
-from .routing_report import Delivery, Report, RouterReport
 
 Receiver = Callable[[Delivery, bytes], None]
 

@@ -51,7 +51,7 @@ class BatchLimits:
         for limit in fields(self):
             value = getattr(self, limit.name)
             if isinstance(value, bool) or not isinstance(value, int | float) or value <= 0:
-                raise LimitError(f"BatchLimits({limit.name}={value!r}): a limit must be a number above 0")
+                raise LimitError(f"BatchLimits({limit.name}=…) must be a number above 0, got {value!r}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,7 +241,7 @@ class Broker:
             ("message_limits", message_limits, MessageLimits),
         ):
             if given is not None and not isinstance(given, kind):
-                raise TypeError(f"{name}={given!r}: must be {kind.__name__}(…) or None")
+                raise TypeError(f"{name} must be {kind.__name__}(…) or None, got {given!r:.80}")
         compressor_of(level)
         self.targets = Targets(namespaces=namespaces) if targets is None else targets
         self.receiving = Receiving(

@@ -14,7 +14,7 @@ from pathcast.kernels import Bools, Int32s, Int64s, Matrix, UInt32s, UInt64s, Wr
 from pathcast.matching.arrays.bitset_kernels import mark_with_summary, read_few_marks
 
 from .token_table_kernels import CLOSES, M_FLAGS, M_NODE, NONE, OPENS, RAW_TEXT
-from .tokenised_batch_contents_kernels import TokenRows
+from .tokenised_document_writer_kernels import TokenRows
 
 
 class Leaves(NamedTuple):

@@ -154,7 +154,7 @@ class SummarizedDocuments:
         """The next ids."""
         first = self._next
         if first + count - 1 > _LARGEST_ID:
-            raise LimitError(f"a batch holds up to {_LARGEST_ID + 1:,} document ids; start a new batch")
+            raise LimitError(f"the batch would exceed {_LARGEST_ID:,}, the largest document id; start a new batch")
         return np.arange(first, first + count, dtype=np.int64)
 
     def _enter(self, contents: Contents, rows: Int64s, ids: Int64s) -> None:
@@ -239,5 +239,5 @@ class SummarizedDocuments:
     def _found(self, id: int) -> int:
         place = self._place(id)
         if place is None:
-            raise KeyError(f"unknown document id {id}; the batch has the ids in batch.ids")
+            raise KeyError(f"unknown document id {id}; batch.ids lists the ids of the batch")
         return place

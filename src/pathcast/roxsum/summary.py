@@ -80,7 +80,7 @@ class RoXSum(SummarizedDocuments):
         the errors.
         """
         if errors not in ("raise", "return"):
-            raise ValueError(f"errors={errors!r}: must be 'raise' or 'return'")
+            raise ValueError(f"errors must be 'raise' or 'return', got {errors!r}")
         if isinstance(documents, str | bytes | bytearray | memoryview):
             raise TypeError(
                 f"build takes a list of documents, got a single {type(documents).__name__}; put it into a list"

@@ -21,7 +21,7 @@ from .label_path_extent_kernels import leaves_of_elements, mark_leaves, turn_rou
 from .markup_value_splitter import Skeletons, Tokens, declares_other_encoding
 from .message.token_pair_value_numbering import Kept, Numbering, numbered_pairs, numbered_values
 from .token_table_kernels import M_COLUMN, RAW_TEXT
-from .tokenised_batch_contents_kernels import TokenBytes, TokenRows, ValueRows, pack_values, write_documents
+from .tokenised_document_writer_kernels import TokenBytes, TokenRows, ValueRows, pack_values, write_documents
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -150,7 +150,10 @@ class Simulation:
         while due:
             when, at = heapq.heappop(due)
             if not 0 <= when <= work.seconds:
-                raise TopologyError(f"Send.after must be from 0 to Work.seconds, here {work.seconds} s, got {when} s")
+                raise TopologyError(
+                    f"Send.after must be from 0 to Work.seconds ({work.seconds} s), but the handler of "
+                    f"'{self.topology.nodes[number]}' returned {when} s"
+                )
             if when > spent:
                 yield self._world.timeout(when - spent)
                 spent = when

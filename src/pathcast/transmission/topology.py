@@ -317,7 +317,7 @@ class Topology:
         ends, count = self.ends, len(self.nodes)
         outside = ends[(ends < 0) | (ends >= count)]
         if len(outside):
-            raise TopologyError(f"a link ends at node number {outside[0]}; numbers must be from 0 to {count - 1}")
+            raise TopologyError(f"a link ends at unknown node number {outside[0]}; give a number from 0 to {count - 1}")
         loops = np.flatnonzero(ends[:, 0] == ends[:, 1])
         if len(loops):
             raise TopologyError(f"'{self.nodes[ends[loops[0], 0]]}' has a link to itself; remove the link")

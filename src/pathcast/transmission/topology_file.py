@@ -73,7 +73,7 @@ def _speed(read: Callable[[Any], float]) -> Callable[[Any, Path], float]:
 
 
 _PAIR = Kind("the names of two nodes", _between)
-_NODES = Kind("a whole number from 1 up, or without `kind` a list of names", _nodes)
+_NODES = Kind("a whole number of at least 1, or without `kind` a list of names", _nodes)
 _DEGREE: Kind = Kind("a number", lambda value, _: _numeric(value, (int, float), _DEGREE))
 _SEED: Kind = Kind("a whole number", lambda value, _: _numeric(value, (int,), _SEED))
 _BANDWIDTH = Kind('bytes per second, such as `"10MB/s"`', _speed(units.bandwidth))

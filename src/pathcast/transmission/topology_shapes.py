@@ -26,7 +26,7 @@ def _names(count: int) -> Names:
 
 def _count(what: str, value: Any, least: int = 1) -> int:
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
-        raise TopologyError(f"{what} must be a whole number from {least} up, got {value!r}")
+        raise TopologyError(f"{what} must be a whole number of at least {least}, got {value!r}")
     if value > LARGEST:
         raise TopologyError(f"{what} must be at most {LARGEST:,}, got {value:,}")
     return int(value)

@@ -59,7 +59,7 @@ class Ledger:
         parts = sizes if isinstance(sizes, Mapping) else {kind: sizes}
         for number, (name, size) in enumerate(parts.items()):
             if size < 0:
-                raise TopologyError(f"the size of a message must be at least 0 bytes, got {size} of kind '{name}'")
+                raise TopologyError(f"the size of a message of kind '{name}' must be at least 0 bytes, got {size}")
             sums, counts = self._columns(name)
             sums[lane] += size
             counts[lane] += number == 0

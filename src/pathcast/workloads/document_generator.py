@@ -167,8 +167,8 @@ class DocumentGenerator:
             return children
         if elements > 10 * self.max_elements:
             raise LimitError(
-                f"the schema requires more than {elements - 1:,} elements in a document; "
-                f"increase max_elements (now {self.max_elements:,}) to allow them"
+                f"the schema requires a document of more than {elements - 1:,} elements, over 10 times max_elements "
+                f"({self.max_elements:,}); increase max_elements"
             )
         children += plan.lowest
         return children

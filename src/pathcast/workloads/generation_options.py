@@ -53,11 +53,11 @@ class SubscriptionOptions:
         _check_choices("operators", self.operators, OPERATORS)
         _check_choices("predicate_targets", self.predicate_targets, TARGETS)
         if self.predicate_steps not in ("any", "named"):
-            raise ValueError(f"predicate_steps must be one of 'any', 'named', got {self.predicate_steps!r}")
+            raise ValueError(f"predicate_steps must be 'any' or 'named', got {self.predicate_steps!r}")
         for number, chance in (("predicates", "predicate_probability"), ("nested", "nested_probability")):
             if getattr(self, number) and getattr(self, chance):
                 given = f"{number}={getattr(self, number)} and {chance}={getattr(self, chance)}"
-                raise ValueError(f"{given} exclude each other; give only one of them")
+                raise ValueError(f"{given} cannot be combined; give only one of them")
 
 
 @dataclass(frozen=True, kw_only=True)

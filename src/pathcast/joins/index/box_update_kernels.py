@@ -11,7 +11,7 @@ import numpy as np
 
 from pathcast.kernels import Int64s, Writable, kernel, part, rare
 
-from .box_place_hash_kernels import NONE, find, forget
+from .box_id_hash_kernels import NONE, find, forget
 from .clustered_box_forest_kernels import (
     AXES,
     BLOCK,

@@ -22,7 +22,7 @@ import numpy as np
 from pathcast.kernels import Int32s, Int64s
 from pathcast.store import grown
 
-from .box_place_hash_kernels import any_known, enter, enter_again, place_of
+from .box_id_hash_kernels import any_known, enter, enter_again, place_of
 from .box_update_kernels import graft, insert, remove, sprout
 from .clustered_box_forest_kernels import (
     BLOCK,
@@ -92,7 +92,7 @@ class Forest:
         """The ends of a box; `KeyError` when it does not exist."""
         place = int(place_of(self.arrays.slots, self.arrays.ids, id))
         if place < 0:
-            raise KeyError(f"unknown semijoin id {id}")
+            raise KeyError(f"unknown semijoin id {id}; it was never added, or was removed")
         found: list[int] = self.arrays.boxes[place].tolist()
         return found
 
@@ -108,14 +108,14 @@ class Forest:
     def add(self, id: int, box: Sequence[int]) -> None:
         """Add a box; `KeyError` when its name is in use."""
         if id in self:
-            raise KeyError(f"semijoin id {id} is already in use")
+            raise KeyError(f"semijoin id {id} is already in use; choose another id")
         self._place(id, box)
         self._changed()
 
     def remove(self, id: int) -> None:
         """Remove a box; `KeyError` when it does not exist."""
         if id not in self:
-            raise KeyError(f"unknown semijoin id {id}")
+            raise KeyError(f"unknown semijoin id {id}; it was never added, or was removed")
         root = remove(self.arrays, id)
         if root >= 0:
             kept = self.roots != root

@@ -19,7 +19,7 @@ import numpy as np
 
 from pathcast.kernels import Int32s, Int64s, Matrix, Writable, kernel, part, rare
 
-from .box_place_hash_kernels import NONE, find
+from .box_id_hash_kernels import NONE, find
 
 CELL, CELLS = 4, 8
 BLOCK = CELL * CELLS

@@ -42,7 +42,7 @@ class ScanIndex:
     def add(self, id: int, base: Ranges, filtering: Ranges) -> None:
         """Add a semijoin, one closed range of keys per axis."""
         if id in self._places:
-            raise KeyError(f"semijoin id {id} is already in use")
+            raise KeyError(f"semijoin id {id} is already in use; choose another id")
         place = len(self._places)
         if place == len(self._ids):
             self._grow()

@@ -11,7 +11,7 @@ import numpy as np
 
 from pathcast.kernels import Int32s, Int64s, Matrix, Writable, kernel, part
 
-from .box_place_hash_kernels import NONE
+from .box_id_hash_kernels import NONE
 from .clustered_box_forest_kernels import AXES, GREATEST, LEAST
 from .window_query_kernels import BoxTrees, beginning_from, from_on, least_in
 

@@ -14,7 +14,7 @@ each part they are in the order of events. A part skips an event that it has alr
 remembers the event or still has the row that the event inserted. An update of a missing row is an error, and an
 insertion: the part of the new join value does not know the part of the old one.
 Cost: each run of a part writes its rows, and reads them unless they are still in memory from the last run
-(`multi_partition_server.py`); so run a part with many events at once.
+(`partition_host.py`); so run a part with many events at once.
 """
 
 import json
@@ -33,9 +33,9 @@ from ..query.table_schema import Draft, Row
 from ..query.value_text_conversion import plain_value, read_value
 from ..schemes.bulk_message_writer import EncodedMessages, message_writer
 from ..server.join_server import JoinServer, Step, wrong_change
-from .multi_partition_server import Part, Site
+from .join_server_specification import StandingJoins
+from .partition_host import Part, Site
 from .partition_state_codec import Event, JoinCodec
-from .standing_join_definition import StandingJoins
 
 # The edge number of tables without edges.
 NO_EDGE = -1

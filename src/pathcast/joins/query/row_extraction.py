@@ -304,8 +304,8 @@ def _change(text: str | None) -> str:
     if text is None or text.strip() not in CHANGES:
         found = "no value" if text is None else repr(text)[:60]
         raise DocumentError(
-            f"the path in `change` must lead to {' or '.join(map(repr, CHANGES))} for each row, got {found}; correct "
-            "the document or the path"
+            f"the value at the path `change` must be {' or '.join(map(repr, CHANGES))}, got {found}; correct the "
+            "document or the path"
         )
     return text.strip()
 

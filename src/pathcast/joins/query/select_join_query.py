@@ -175,7 +175,8 @@ class Selection:
             if table not in schema.columns:
                 raise draft.refuse(f"unknown table '{table}'; the tables are {', '.join(schema.columns)}")
         if len(set(self.tables)) < len(self.tables):
-            raise draft.refuse("self-joins are not supported; name each table once")
+            twice = max(self.tables, key=self.tables.count)
+            raise draft.refuse(f"'{twice}' is joined with itself, which is not supported; name each table once")
         draft.equations += [Equation(*pair, str(edge)) for edge in self._edges(schema, draft) for pair in edge.pairs()]
         for name, wanted in self.where.items():
             draft.range(_column(draft, name), _interval(draft, name, wanted))
@@ -218,7 +219,7 @@ def select(*tables: str, where: Mapping[str, Any] | None = None, on: Iterable[st
     end), an `Interval`, or a single value. on: declared joins to use; None for all joins between the tables.
     """
     if not tables or not all(isinstance(table, str) for table in tables):
-        raise QueryError(f"select needs the name of at least one table, such as select('Stocks'), got {tables!r}")
+        raise QueryError(f"select takes one or more table names as strings, such as select('Stocks'), got {tables!r}")
     ranges: object = {} if where is None else where
     if not isinstance(ranges, Mapping) or not all(isinstance(name, str) for name in ranges):
         raise QueryError(f"where must map columns to ranges, such as {{'per': (45, 70)}}, got {where!r}")

@@ -28,7 +28,7 @@ from dataclasses import dataclass, field
 from pathcast.errors import QueryError
 
 from ..schemes.semijoin_group_deltas import Group, IndexMaker
-from ..schemes.semijoin_scheme_base import SemijoinScheme
+from ..schemes.semijoin_scheme import SemijoinScheme
 from ..server.row_bags import Bag
 from ..server.sorted_row_views import View
 from .select_join_query import Query

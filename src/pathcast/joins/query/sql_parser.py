@@ -42,6 +42,7 @@ _ALLOWED = {
 _COMPARISONS: dict[type[exp.Expr], str] = {exp.EQ: "=", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">="}
 # A number with a decimal point is a `Decimal` until its column is known.
 Constant: TypeAlias = Scalar | Decimal
+_SHAPE = "'select * from …'"
 _TURNED = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
@@ -123,16 +124,18 @@ class _Reading:
 
     def _check_shape(self, tree: exp.Expr) -> None:
         if not isinstance(tree, exp.Select) or not (tree.args.get("from_") or tree.args.get("from")):
-            raise self._refuse_node("a subscription must be a select from tables", tree)
+            raise self._refuse_node(f"expected {_SHAPE}, got {self.draft.text!r:.60}", tree)
         given = {name for name, value in tree.args.items() if value}
         other = given - {"expressions", "from_", "from", "joins", "where"}
         if other:
-            raise self._refuse_node(f"'{min(other)}' is not supported", tree)
+            raise self._refuse_node(
+                f"'{min(other).rstrip('_')}' is not supported; use only select, from, join and where", tree
+            )
         for one in tree.expressions:
             if not isinstance(one, exp.Star) or any(one.args.values()):
                 raise self._refuse_node(f"'{one.sql()}' cannot be selected; select whole rows", one, "select *")
         if len(tree.expressions) != 1:
-            raise self._refuse_node("only whole rows can be selected", tree, "select *")
+            raise self._refuse_node(f"'*' is selected {len(tree.expressions)} times; select it once", tree, "select *")
 
     # Tables.
 
@@ -206,7 +209,7 @@ class _Reading:
         left, right = node.this, node.expression
         if isinstance(left, exp.Column) and isinstance(right, exp.Column):
             if operator != "=":
-                raise self._refuse_node(f"columns can only be compared by '=', got '{operator}'", node)
+                raise self._refuse_node(f"two columns cannot be compared with '{operator}'; use '='", node)
             one, other = self._column(left), self._column(right)
             if one == other:
                 raise self._refuse_node(f"'{node.sql()}' compares a column with itself; remove the condition", node)
@@ -244,7 +247,9 @@ class _Reading:
             return known[0]
         table = self.aliases.get(node.table.lower())
         if table is None:
-            raise self._refuse_node(f"unknown table '{node.table}' in the query", node, ", ".join(self.aliases))
+            raise self._refuse_node(
+                f"no table or alias '{node.table}' in the from clause", node, ", ".join(self.aliases)
+            )
         name = _find(node.name, self.schema.columns[table])
         if name is None:
             columns = ", ".join(self.schema.columns[table])
@@ -335,7 +340,7 @@ def _literal(node: exp.Expr) -> Constant:
             return date.fromisoformat(text) if node.to.is_type("date") else _timestamp(node, text)
         except ValueError:
             raise ValueError(
-                f"'{node.sql()}' is not a date or timestamp; write date '2026-01-31' or timestamp '2026-01-31 12:30:00'"
+                f"'{text}' is not a valid date or timestamp; write date '2026-01-31' or timestamp '2026-01-31 12:30:00'"
             ) from None
     raise ValueError(f"'{node.sql()}' is not a constant; give a number, a string, a date or a timestamp")
 

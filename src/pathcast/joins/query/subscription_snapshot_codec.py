@@ -22,7 +22,7 @@ from pathcast.kernels import AnyArray, Int64s, UInt8s
 from pathcast.messages import Filter, In, Interval, Message, Points, decode, decode_filter, encode, encode_filter
 from pathcast.store import check_pieces
 
-from ..partition.standing_join_definition import Query, SingleSubscription
+from ..partition.join_server_specification import Query, SingleSubscription
 from .select_join_query import Selection
 
 NOBODY, NAME, NUMBER = range(3)
@@ -103,7 +103,8 @@ class StoredAsked(Sequence[SingleSubscription]):
         count = len(ids)
         if count and (ids[0] < 1 or ids[-1] >= next_id or bool((ids[1:] <= ids[:-1]).any())):
             raise SnapshotError(
-                f"the snapshot is damaged: its subscription ids do not ascend from 1 to below {next_id}"
+                f"the snapshot is damaged: its subscription ids do not ascend from 1 to below {next_id}; "
+                "publish the subscriptions again"
             )
         self._ids = ids
         self._subscribers = self._pieces(arrays, "subscribers", NUMBER)
@@ -113,7 +114,8 @@ class StoredAsked(Sequence[SingleSubscription]):
         kinds, data, offsets = arrays[f"{name}_kinds"], arrays[name], arrays[f"{name}_offsets"]
         if len(kinds) != len(self) or (len(kinds) and kinds.max() > most):
             raise SnapshotError(
-                f"the snapshot is damaged: its {name} have an unknown kind, or are not as many as its subscriptions"
+                f"the snapshot is damaged: its {name} have an unknown kind, or differ in number from its subscriptions"
+                "; publish the subscriptions again"
             )
         check_pieces(data, offsets, len(self), f"the {name}")
         return kinds, data, offsets
@@ -141,7 +143,8 @@ class StoredAsked(Sequence[SingleSubscription]):
             return SingleSubscription(id, subscriber, _read_query(*_piece(place, *self._queries)))
         except (ValueError, MessageError) as error:
             raise SnapshotError(
-                f"cannot read subscription {id} from its snapshot: {error}; publish the subscriptions again"
+                f"the snapshot is damaged: subscription {id} cannot be decoded ({str(error).partition('; ')[0]}); "
+                "publish the subscriptions again"
             ) from None
 
 

@@ -6,7 +6,7 @@
 A column without a declared kind takes the kind of its first value or constant (numbers become floats),
 together with all columns that it joins. An edge may have several columns (`A.x = B.x and A.y = B.y`); the graph may
 have cycles, and several edges between two tables. `payloads` names large columns that are stored separately
-(`payload_column_split.py`).
+(`separate_payload_tables.py`).
 
 Invariant: columns that an edge joins hold one family of values. Kinds settle once and never change. The kinds of a
 `Draft` become part of the schema only by `settle`, so that a rejected change or subscription leaves no trace.
@@ -23,7 +23,7 @@ from pathcast.messages import Scalar
 from .order_preserving_key_encoding import KIND_NAMES, Kind, kind_named, kind_of
 
 if TYPE_CHECKING:
-    from .payload_column_split import SplitSchema
+    from .separate_payload_tables import SplitSchema
 
 Row: TypeAlias = tuple[Scalar, ...]
 _NAME = re.compile(r"[^\W\d]\w*")
@@ -74,21 +74,23 @@ class Schema:
         for table, columns in tables.items():
             self._add_table(table, columns)
         if not self.columns:
-            raise SchemaError("a schema needs at least one table, such as {'Stocks': 'symbol string, per float'}")
+            raise SchemaError(
+                "the schema has no tables; give at least one, such as {'Stocks': 'symbol string, per float'}"
+            )
         self.edges: tuple[Edge, ...] = ()
         self._joined: dict[str, frozenset[str]] = {}
         for join in _texts(joins, "joins must be a list, such as ['A.x = B.y']"):
             self._add_edge(join)
         self.inside: SplitSchema | None = None
         if payloads:
-            from . import payload_column_split as apart
+            from . import separate_payload_tables as apart
 
             self.inside = apart.SplitSchema(self, {table: _names(columns) for table, columns in payloads.items()})
             self._kinds = apart.PlacedKinds(self.inside)
 
     @property
     def internal(self) -> "Schema":
-        """The schema of the tables as they are stored, with separate payloads (`payload_column_split.py`)."""
+        """The schema of the tables as they are stored, with separate payloads (`separate_payload_tables.py`)."""
         return self.inside.schema if self.inside else self
 
     def _add_table(self, table: str, columns: str | Mapping[str, str | None] | Iterable[str]) -> None:
@@ -150,7 +152,8 @@ class Schema:
             if len({kind.family for kind in kinds}) > 1:
                 names = [f"{t}.{c} ({k.name})" for (t, c), k in zip((one, other), kinds, strict=True)]
                 raise SchemaError(
-                    f"{names[0]} and {names[1]} cannot be joined: their kinds differ; declare the same kind for both"
+                    f"{names[0]} and {names[1]} cannot be joined, because their kinds differ; declare the same kind "
+                    "for both"
                 )
             for kind in kinds:
                 if not kind.ordered:

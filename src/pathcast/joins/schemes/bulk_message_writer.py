@@ -26,7 +26,7 @@ from pathcast.store import grown
 from ..index.clustered_semijoin_index import StabbingIndex
 from ..index.stabbing_partition_kernels import Clusters
 from ..index.window_query_kernels import BoxTrees
-from ..partition.multi_partition_server import Part, RowEvent
+from ..partition.partition_host import Part, RowEvent
 from ..query.order_preserving_key_encoding import Kind
 from ..query.table_schema import Row
 from ..server.join_server import JoinServer

@@ -37,7 +37,7 @@ from .reserved_message_attributes import (
 )
 from .row_listing_messages import passes
 from .semijoin_group_deltas import IndexMaker
-from .semijoin_scheme_base import Change, Version
+from .semijoin_scheme import Change, Version
 
 # The numbers of the rows of a join result, by table.
 Numbers = dict[str, int]

@@ -14,7 +14,7 @@ from pathcast.messages import Message, Points, Value
 from .reserved_message_attributes import TO
 from .row_listing_messages import change, changed_columns, come, go
 from .semijoin_group_deltas import FilterEvent, Group
-from .semijoin_scheme_base import SemijoinScheme, Version
+from .semijoin_scheme import SemijoinScheme, Version
 
 _Listed = tuple[str, Points]
 

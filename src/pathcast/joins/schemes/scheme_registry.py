@@ -6,11 +6,11 @@ from typing import TypeAlias
 from pathcast.errors import QueryError
 
 from ..server.row_bags import Bag
+from .group_message_semijoin_scheme import ReformulatedSemijoins, RelaxedSelections
 from .join_result_schemes import EnumeratedResults, ReformulatedResults, ResultScheme
 from .per_subscription_semijoin_scheme import EnumeratedSemijoins
-from .reformulated_semijoins import ReformulatedSemijoins, RelaxedSelections
 from .semijoin_group_deltas import IndexMaker
-from .semijoin_scheme_base import SemijoinScheme
+from .semijoin_scheme import SemijoinScheme
 
 Scheme: TypeAlias = SemijoinScheme | ResultScheme
 _Maker: TypeAlias = Callable[[Mapping[str, Bag], IndexMaker, int | None], Scheme]

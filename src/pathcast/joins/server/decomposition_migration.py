@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from pathcast.messages import Message
 
-from ..query.columnar_subscription_batches import Registry
+from ..query.columnar_subscription_registry import Registry
 from ..query.join_subscription import Subscription
 from ..query.select_join_query import Query
 from ..query.semijoin_decomposition_optimizer import (
@@ -31,7 +31,7 @@ from ..query.semijoin_decomposition_optimizer import (
 from ..schemes.reserved_message_attributes import FORMS
 from ..schemes.row_listing_messages import Listing
 from ..schemes.semijoin_group_deltas import IndexMaker
-from ..schemes.semijoin_scheme_base import Choice, SemijoinScheme
+from ..schemes.semijoin_scheme import Choice, SemijoinScheme
 from ..schemes.semijoin_templates import subscription_filters, write_forms
 
 ESTIMATES = ("model", "simulation")

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 from pathcast.messages import Message
 
-from ..partition.standing_join_definition import StandingJoins
+from ..partition.join_server_specification import StandingJoins
 from ..partition.value_partitioned_join import Parts
 from ..query.table_schema import Row
 from ..schemes.row_listing_messages import Listing

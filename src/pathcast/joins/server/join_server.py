@@ -27,11 +27,11 @@ from pathcast.messages import Interval, Message
 
 from ..index.clustered_semijoin_index import stabbing_index
 from ..index.scan_index import ScanIndex
-from ..query.columnar_subscription_batches import Batch, Registry, read_batch
+from ..query.columnar_subscription_registry import Batch, Registry, read_batch
 from ..query.join_subscription import Subscription
-from ..query.payload_column_split import Split
 from ..query.select_join_query import Column, Query, Selection
 from ..query.semijoin_decomposition_optimizer import Statistics, preferences
+from ..query.separate_payload_tables import Split
 from ..query.sql_parser import read_sql
 from ..query.table_schema import Draft, Row, Schema
 from ..schemes.join_result_schemes import ResultScheme
@@ -39,7 +39,7 @@ from ..schemes.reserved_message_attributes import TO
 from ..schemes.row_listing_messages import changed_columns
 from ..schemes.scheme_registry import DEFAULT, make_scheme
 from ..schemes.semijoin_group_deltas import Group, IndexMaker
-from ..schemes.semijoin_scheme_base import Change, SemijoinScheme, Version
+from ..schemes.semijoin_scheme import Change, SemijoinScheme, Version
 from ..schemes.semijoin_templates import Form, subscription_filters
 from .decomposition_migration import ESTIMATES, Decompositions, Regrouping
 from .row_bags import Bag
@@ -91,7 +91,7 @@ class JoinServer:
         for name, number in numbers.items():
             if number is not None and (not isinstance(number, int) or isinstance(number, bool) or number < 1):
                 raise QueryError(f"{name} must be an int of at least 1, or None, got {number!r}")
-        _check_estimate(regroup_by)
+        _check_estimate(regroup_by, "regroup_by")
         self.schema = schema
         self.scheme = scheme
         self._inside = schema.internal
@@ -379,11 +379,9 @@ class JoinServer:
         return len(self.subscriptions)
 
 
-def _check_estimate(by: str) -> None:
+def _check_estimate(by: str, name: str = "by") -> None:
     if by not in ESTIMATES:
-        raise QueryError(
-            f"the cost estimate (regroup_by, or by) must be {' or '.join(map(repr, ESTIMATES))}, got {by!r}"
-        )
+        raise QueryError(f"{name} must be {' or '.join(map(repr, ESTIMATES))}, got {by!r}")
 
 
 def _step(draft: Draft, change: Any) -> Step:

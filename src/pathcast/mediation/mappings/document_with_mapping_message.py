@@ -77,9 +77,10 @@ def original(data: bytes) -> bytes:
 def unpack(data: bytes) -> Envelope:
     """The parts of a message; `MessageError` for other bytes."""
     reading = _Reading(data)
-    if reading.take(len(_MAGIC)) != _MAGIC:
+    if (magic := reading.take(len(_MAGIC))) != _MAGIC:
         raise MessageError(
-            "not a document with a mapping: unknown first bytes; give the bytes that Mediator.pack returned"
+            f"not a document with a mapping: it begins with {bytes(magic)!r}, expected {_MAGIC!r}; give the bytes that "
+            "Mediator.pack returned"
         )
     if reading.take(_CHECKSUM) != _checksum(memoryview(data)[reading.at :]):
         raise MessageError("the document with a mapping is damaged: checksum mismatch; request it again")

@@ -124,7 +124,7 @@ def from_plain(plain: Mapping[str, Any]) -> Operator:
             values[key] = frozenset(value)
             continue
         if not isinstance(value, str) or not value:
-            raise MappingError(f"{kind}: {key} must be a string that is not empty, got {value!r}")
+            raise MappingError(f"{kind}: {key} must be a non-empty string, got {value!r}")
         values[key] = steps_of(value) if key == "path" else value
     try:
         return made(**values)

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathcast.errors import LimitError, MappingError
 
 from .document_object_tree import Item
-from .operator_plan import Down, Into, Plan, Up
+from .operators_by_schema_node import Down, Into, Plan, Up
 
 # Elements of a rewritten document.
 LIMIT = 10_000_000
@@ -38,7 +38,8 @@ def rewrite(root: Item, plan: Plan, *, limit: int = LIMIT) -> Item:
     expected = plan.tree.root.name
     if root.name != expected:
         raise MappingError(
-            f"the document's root is '{root.name}', but its schema's is '{expected}'; check the document's schema"
+            f"the document's root element is '{root.name}', but its schema has the root '{expected}'; give the schema "
+            "that the document follows"
         )
     return _Rewriting(plan, limit).run(root)
 

@@ -39,11 +39,11 @@ from pathcast.errors import LimitError, MappingError
 
 from ..schemas.schema_tree import SchemaNode, SchemaTree
 from ..schemas.similarity_flooding import nodes_of
-from .derive_operators import derive
 from .document_object_tree import Item
 from .mapping_operators import Operator, as_plain, from_plain
 from .object_tree_rewriter import rewrite
-from .operator_plan import Plan
+from .operator_derivation import derive
+from .operators_by_schema_node import Plan
 
 # Rewriting looks children up in a table of nodes and names, four bytes per pair.
 _MOST_PAIRS = 1 << 26
@@ -70,8 +70,8 @@ class Mapping:
         names = {node.name for node in self.local.paths.values()}
         if len(self.local) * len(names) > _MOST_PAIRS:
             raise LimitError(
-                f"the schema of '{self.name}' has {len(self.local):,} elements and {len(names):,} names; a mapping may "
-                f"have up to {_MOST_PAIRS:,} pairs of them; map a part of the schema"
+                f"the schema of '{self.name}' has {len(self.local):,} elements and {len(names):,} names, "
+                f"{len(self.local) * len(names):,} pairs; at most {_MOST_PAIRS:,} allowed; map a part of the schema"
             )
         object.__setattr__(self, "plan", Plan(self.local, self.operators))
         object.__setattr__(self, "fingerprint", blake2b(self.write().encode(), digest_size=16).digest())

@@ -22,7 +22,7 @@ from pathcast.errors import LimitError, MappingError, PathcastError
 from pathcast.kernels import AnyArray, Int32s, Int64s
 
 from ..mappings.object_tree_rewriter import LIMIT
-from ..mappings.operator_plan import Plan
+from ..mappings.operators_by_schema_node import Plan
 from . import rewritten_element_output_kernels as rows
 from .operator_plan_arrays import Tables, tables_of
 from .rewriting_layout_kernels import (
@@ -158,7 +158,9 @@ class EventRewriter:
 
     def _rewrite(self, batch: DocumentBatch, room: _Room, names: Names | None = None) -> Rewritten:
         if batch.known is not self.names:
-            raise ValueError("the batch was read with another table of names; read it with the names of this rewriter")
+            raise ValueError(
+                "the batch was read with other names than this EventRewriter's; read it with EventRewriter.names"
+            )
         tables = self.tables
         nodes: Int32s = room.array("node", len(batch.name), np.int32)
         is_split = place_elements(batch.elements, batch.values.texts, tables.schema(batch.known_count), nodes)
@@ -213,7 +215,8 @@ class EventRewriter:
             )
         found = batch.name_of(int(batch.name[batch.offsets[index]]))
         return MappingError(
-            f"the document's root is '{found}', but its schema's is '{root}'; check the document's schema"
+            f"the document's root element is '{found}', but its schema has the root '{root}'; give the schema that the "
+            "document follows"
         )
 
     def _emit(

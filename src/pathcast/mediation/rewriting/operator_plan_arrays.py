@@ -13,7 +13,7 @@ import numpy as np
 from pathcast.documents import Names
 from pathcast.kernels import Int32s
 
-from ..mappings.operator_plan import Down, Into, NodePlan, Place, Plan, Up
+from ..mappings.operators_by_schema_node import Down, Into, NodePlan, Place, Plan, Up
 from . import rewriting_layout_kernels as rows
 from .rewriting_layout_kernels import NONE, RewritingPlan
 from .schema_node_lookup_kernels import SchemaNodes

@@ -41,9 +41,9 @@ from pathcast.patterns import (
     test_text,
 )
 
-from ..mappings.operator_plan import Into, Plan, Up
+from ..mappings.operators_by_schema_node import Into, Plan, Up
 from ..schemas.schema_tree import name_of, parent_of, steps_of
-from .mediated_label_paths import is_by_paths
+from .label_path_mediation import is_by_paths
 
 # A condition as text; None: it cannot hold. The empty text always holds.
 Formula = str | None

@@ -18,7 +18,8 @@ from typing import NamedTuple
 import numpy as np
 
 from pathcast.kernels import Int32s, Int64s, Writable, kernel, rare
-from pathcast.literature.streaming.streaming_answer_kernels import (
+from pathcast.literature.streaming.value_tests_kernels import TestedValues
+from pathcast.literature.streaming.wanted_entries_and_answers_kernels import (
     DONE,
     GATED,
     OWN_REASON,
@@ -31,10 +32,9 @@ from pathcast.literature.streaming.streaming_answer_kernels import (
     finish,
     wipe,
 )
-from pathcast.literature.streaming.value_tests_kernels import TestedValues
 from pathcast.literature.xtrie.match_propagation_kernels import credit, follow_rows, follow_twigs, partial_at
 from pathcast.literature.xtrie.start_end_tag_kernels import close_document, end_tag, open_document, start_tag
-from pathcast.literature.xtrie.trie_and_stack_layout_kernels import (
+from pathcast.literature.xtrie.table_and_stack_layout_kernels import (
     AT_END,
     FEW_LEVELS,
     L_PARTIAL,

@@ -49,7 +49,7 @@ def integrate_with_doubts(schemas: Iterable[SchemaTree]) -> tuple[SchemaTree, li
     """A global schema for all of these, and the doubts that a person should review."""
     given = list(schemas)
     if not given:
-        raise MappingError("integrate needs at least one schema, got none")
+        raise MappingError("no schemas to integrate; give at least one")
     # The largest first; the sort is stable, so equal ones stay in the order given.
     first, *others = sorted(range(len(given)), key=lambda number: -len(nodes_of(given[number])))
     glob, doubts = given[first], []

@@ -145,7 +145,8 @@ class _XsdUnfolding:
                 if self.recursion == "refuse":
                     where = "/".join((*here, name))
                     raise MappingError(
-                        f"the schema is recursive: {where}; mappings need trees; cut the recursion with recursion='cut'"
+                        f"the schema is recursive at '{where}', but mappings need trees; cut the recursion with "
+                        "recursion='cut'"
                     )
                 continue
             often = most is None or most > 1

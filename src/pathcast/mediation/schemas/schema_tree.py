@@ -187,7 +187,8 @@ class _Unfolding:
             elif self.recursion == "refuse":
                 where = "/".join((*here, child))
                 raise MappingError(
-                    f"the schema is recursive: {where}; mappings need trees; cut the recursion with recursion='cut'"
+                    f"the schema is recursive at '{where}', but mappings need trees; cut the recursion with "
+                    "recursion='cut'"
                 )
         attributes = tuple(attribute.name for attribute in element.attributes)
         return SchemaNode(name, cardinality, element.has_text, attributes, tuple(children))

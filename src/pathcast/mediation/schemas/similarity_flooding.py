@@ -24,7 +24,7 @@ import numpy as np
 from pathcast.documents import local_part
 from pathcast.kernels import Floats, Int64s
 
-from ..mappings.derive_operators import check_correspondence, derive
+from ..mappings.operator_derivation import check_correspondence, derive
 from .schema_tree import SchemaTree, is_attribute, name_of, parent_of
 
 Likeness = Floats

@@ -202,7 +202,7 @@ class Space:
 
     def __post_init__(self) -> None:
         if not self.axes:
-            raise MessageError("a space needs at least one axis; use Space.of(Axis('per', 0, 100), …)")
+            raise MessageError("the space has no axes; give at least one, such as Space.of(Axis('per', 0, 100))")
         names: set[str] = set()
         for axis in self.axes:
             if not isinstance(axis, Axis):

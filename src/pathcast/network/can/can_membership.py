@@ -176,7 +176,8 @@ class AddressSpace:
         self.require(number)
         if len(self.members) == 1:
             raise TopologyError(
-                f"'{self.topology.nodes[number]}' is the last member and has no backup; let another node join first"
+                f"'{self.topology.nodes[number]}' is the last member and cannot fail, because it has no backup; "
+                "let another node join first"
             )
         self.telling.tell()
         node = self.nodes[number]

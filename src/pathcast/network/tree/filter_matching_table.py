@@ -2,13 +2,13 @@
 
 Each filter has one access predicate, which a matching message must satisfy: the rarest of its equalities, as a pair of
 attribute and value, or an attribute if it has no equality; filters without either are always checked. An access
-predicate leads to groups, one per signature, each a set of points (`point_block_index.py`). A message is looked up by
+predicate leads to groups, one per signature, each a set of points (`filter_point_index.py`). A message is looked up by
 its attributes and values, so the cost depends on the message and its matches, not on the number of filters.
 
 Invariant: `match` returns exactly the entries whose filters match. `covering` and `covered` are sound but incomplete,
 which costs traffic but never a delivery. So covering as found need not be transitive: a filter may cover a second, the
 second a third, and the first not the third; `covered_in_turn` includes the third.
-Cost: one or two dictionary look-ups per attribute; then the groups found, as in `point_block_index.py`.
+Cost: one or two dictionary look-ups per attribute; then the groups found, as in `filter_point_index.py`.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -20,8 +20,8 @@ from pathcast.errors import MessageError
 from pathcast.kernels import Floats, Int32s
 from pathcast.messages import Filter, Points, Value
 
+from ..can.filter_point_index import PointSet, Rows
 from ..can.filter_point_transformation import Probe, Region, Shaped, Signature
-from ..can.point_block_index import PointSet, Rows
 
 Access: TypeAlias = tuple[object, ...]
 _ALWAYS: Access = ()

@@ -21,8 +21,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from ..can.filter_point_index import maximal
 from ..can.filter_point_transformation import Probe, Shaped
-from ..can.point_block_index import maximal
 from ..can.zones import Box
 from .filter_matching_table import FilterTable
 

@@ -21,7 +21,7 @@ from pathcast.errors import LimitError
 from pathcast.kernels import Int32s, Int64s
 
 from ..table.name_translation import Naming
-from .data_pattern_occurrence_kernels import UNKNOWN, distinct_paths, find_last_places, mark_endings, mark_wholes
+from .data_pattern_occurrences_kernels import UNKNOWN, distinct_paths, find_last_places, mark_endings, mark_wholes
 from .document_annotations import Labels, Mask
 
 MOST_PATHS = 1 << 16
@@ -77,7 +77,7 @@ class LabelMemory:
 
 
 class _Endings:
-    """The patterns that each label path ends with, found on first use (`data_pattern_occurrence_kernels.py`)."""
+    """The patterns that each label path ends with, found on first use (`data_pattern_occurrences_kernels.py`)."""
 
     def __init__(self, ending: Callable[[Labels], list[int]]) -> None:
         self._ending = ending

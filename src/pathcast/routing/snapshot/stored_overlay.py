@@ -195,7 +195,7 @@ class StoredOverlay:
         if layout != LAYOUT:
             advice = "update Pathcast" if layout > LAYOUT else "save the overlay again"
             raise SnapshotError(
-                f"the snapshot {self._folder} has layout {layout!r}, this Pathcast reads {LAYOUT}; {advice}"
+                f"the snapshot {self._folder} has layout {layout!r}, but this Pathcast reads {LAYOUT}; {advice}"
             )
         self.routers: list[str] = facts["routers"]
         self.source: str = facts["source"]

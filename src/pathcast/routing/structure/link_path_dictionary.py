@@ -92,7 +92,10 @@ class Sent:
         path = self.labels.child(parent, name)
         self._define()
         if len(self._wire_of) > self._most_names:
-            raise LimitError(f"the link's dictionary of label paths is full: it holds {self._most_names:,} names")
+            raise LimitError(
+                f"the link's dictionary of label paths is full: at most {self._most_names:,} different names allowed; "
+                "send the document without a structure annotation"
+            )
         return path
 
     def definitions(self, first: int) -> bytes:
@@ -141,9 +144,9 @@ class ReceivedPaths:
         """
         total = first + count
         if first > len(self):
-            raise UndefinedError(f"it defines label paths from number {first:,} on, but only {len(self):,} are known")
+            raise UndefinedError(f"label paths from number {first:,} on are defined, but only {len(self):,} are known")
         if total > self._most_paths:
-            raise UndefinedError(f"it needs {total:,} label paths; at most {self._most_paths:,} are allowed")
+            raise UndefinedError(f"{total:,} label paths are needed; at most {self._most_paths:,} are allowed")
         if total <= len(self):
             if self.digests[total] != digest:
                 raise UndefinedError(_OTHER_PATHS)

@@ -116,7 +116,7 @@ class StructureDecoder:
             return self._refused("it was made for another version of this router's subscriptions")
         if header.length != len(document):
             return self._refused(
-                f"it describes a document of {header.length:,} bytes, got one of {len(document):,} bytes"
+                f"it describes a document of {header.length:,} bytes, but this document has {len(document):,}"
             )
         left = len(structure) - header.body
         least = header.elements + _VALUE_BYTES * (header.attributes + header.texts)

@@ -25,7 +25,7 @@ from ..label_path_extent_kernels import PathTree, leaves_of_tokens
 from ..markup_value_splitter import RAW_TOKENS, Skeletons, Tokens
 from ..token_table_kernels import K_ATTRIBUTE, K_RAW, K_RAW_TEXT, M_COLUMN, NONE, RAW_TEXT
 from ..tokenised_batch_contents import Contents, with_rows_replaced
-from ..tokenised_batch_contents_kernels import TokenRows
+from ..tokenised_document_writer_kernels import TokenRows
 from .batch_decoder_kernels import ReadValues, StoredColumns, deal_values, read_columns, read_tokens
 from .batch_encoder import WITH_VALUE, stream_widths
 from .batch_encoder_kernels import FIXED, NUMBERED
@@ -83,8 +83,8 @@ def _unpacked(data: memoryview, limits: MessageLimits) -> tuple[Counts, _Tables,
     counts, blocks = unpack(data, limits)
     tables = _read_tables(TableReader(memoryview(blocks)[: counts.tables]), counts)
     contents, tokens = _contents(counts, tables, blocks)
-    if int(contents.sizes.sum()) != counts.size:
-        raise damaged("its documents do not have the length that its header states")
+    if (size := int(contents.sizes.sum())) != counts.size:
+        raise damaged(f"its documents have {size:,} bytes, but its header states {counts.size:,}")
     return counts, tables, contents, tokens
 
 
@@ -110,7 +110,10 @@ def _read_tables(reader: TableReader, counts: Counts) -> _Tables:
         raise damaged("its element and attribute names are not UTF-8") from None
     names = names if counts.names else []
     if len(names) != counts.names or len(set(names)) != len(names) or "" in names:
-        raise damaged(f"it must have {counts.names:,} distinct element and attribute names, as its header states")
+        raise damaged(
+            f"it has {len(names):,} element and attribute names, {len({*names} - {''}):,} of them distinct, not empty, "
+            f"but its header states {counts.names:,}"
+        )
     nodes, columns, tokens = counts.nodes, counts.columns, counts.tokens
     parents, node_names = np.arange(nodes) - reader.numbers(nodes, nodes), reader.numbers(nodes, counts.names - 1)
     column_node = reader.sums(columns, NONE, nodes - 1)
@@ -135,8 +138,8 @@ def _read_tables(reader: TableReader, counts: Counts) -> _Tables:
     occurrences = reader.numbers(int(np.count_nonzero(follow > 1)), counts.token_total + counts.documents)
     raw_lengths = reader.numbers(counts.raw, counts.size)
     reader.close()
-    if int(raw_lengths.sum()) != counts.raw_bytes:
-        raise damaged("its raw documents do not have the length that its header states")
+    if (size := int(raw_lengths.sum())) != counts.raw_bytes:
+        raise damaged(f"its raw documents have {size:,} bytes, but its header states {counts.raw_bytes:,}")
     begin = offsets_of(follow)
     return _Tables(
         ids,
@@ -178,8 +181,12 @@ def _contents(counts: Counts, tables: _Tables, blocks: bytes) -> tuple[Contents,
     token_offsets = offsets_of(tables.token_lengths)
     token_column = np.ascontiguousarray(tables.token_meta[M_COLUMN])
     column_counts = np.bincount(token_column[tokens] + 1, minlength=counts.columns + 1)[1:]
-    if int(column_counts.sum()) != counts.values or int(column_counts[: RAW_TEXT + 1].sum()) != counts.raw:
-        raise damaged("its number of values differs from its header")
+    found = int(column_counts.sum()), int(column_counts[: RAW_TEXT + 1].sum())
+    if found != (counts.values, counts.raw):
+        raise damaged(
+            f"it has {found[0]:,} values, {found[1]:,} of them raw, but its header states {counts.values:,} and "
+            f"{counts.raw:,}"
+        )
     starts, lengths, pool = _values(counts, tables, column_counts, texts, numbers, raw)
     stop = np.cumsum(column_counts)
     value_begin = np.zeros(counts.documents + 1, dtype=np.int64)
@@ -202,7 +209,7 @@ def _tokens(counts: Counts, tables: _Tables, streams: Bytes) -> tuple[Int64s, In
     sizes[follow > 1] = tables.occurrences * widths[follow > 1]
     stop = np.cumsum(sizes)
     if int(stop[-1]) != len(streams):
-        raise damaged("its token streams do not have the length that its tables state")
+        raise damaged(f"its token streams have {len(streams):,} bytes, but its tables state {int(stop[-1]):,}")
     at = stop - sizes
     token_begin = np.zeros(counts.documents + 1, dtype=np.int64)
     tokens = np.empty(counts.token_total, dtype=np.int32)
@@ -227,7 +234,7 @@ def _values(
     widths = np.where(tables.distinct > 1, np.where(tables.distinct <= 256, 1, 2), 0).astype(np.int32)
     number_sizes = widths * count
     if sum(number_sizes.tolist()) != len(numbers) or np.any((tables.codecs == NUMBERED) & (tables.distinct == 0)):
-        raise damaged("its columns do not have the length that its tables state")
+        raise damaged(f"its column tables do not fit its {len(numbers):,} bytes of value numbers")
     pool = np.empty(len(texts) + len(raw), dtype=np.uint8)
     pool[len(texts) :] = raw
     entries = np.empty(2 * MAX_DISTINCT, dtype=np.int64)
@@ -235,7 +242,7 @@ def _values(
     stored = StoredColumns(begin, tables.codecs, tables.lengths, tables.distinct, widths, numbers_at)
     read = read_columns(stored, texts, numbers, pool, starts, lengths, entries)
     if read != len(texts):
-        raise damaged("a column lacks values that its documents need")
+        raise damaged(f"its column tables do not fit its {len(texts):,} bytes of values")
     return starts, lengths, pool
 
 
@@ -245,7 +252,9 @@ def _trusted(empty: "RoXSum", tables: _Tables, contents: Contents, tokens: Token
         paths = LabelPaths.of(tables.names, tables.node_parent, tables.node_name)
         skeletons = Skeletons.of(paths, tables.column_node, tables.column_kind, tokens)
     except ValueError as error:
-        raise damaged(f"its tables are not a valid summary: {error}") from None
+        raise damaged(
+            f"its tables of label paths and columns are inconsistent: {str(error).partition('; ')[0]}"
+        ) from None
     leaf_begin = np.zeros(len(contents) + 1, dtype=np.int64)
     leaves = np.empty(len(contents.tokens), dtype=np.int32)
     stamps = np.zeros(len(paths), dtype=np.int64)

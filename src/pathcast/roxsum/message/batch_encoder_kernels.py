@@ -14,7 +14,7 @@ from typing import NamedTuple
 from pathcast.kernels import Bools, Int32s, Int64s, Matrix, UInt8s, Writable, kernel
 
 from ..token_table_kernels import NONE
-from ..tokenised_batch_contents_kernels import ValueRows
+from ..tokenised_document_writer_kernels import ValueRows
 
 PLAIN, NUMBERED, FIXED = 0, 1, 2
 # The fields of a pair.

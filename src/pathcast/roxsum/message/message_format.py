@@ -119,7 +119,8 @@ def unpack(data: memoryview, limits: MessageLimits) -> tuple[Counts, bytes]:
     magic, version, flags = _PREFIX.unpack_from(data)
     if magic != MAGIC:
         raise MessageError(
-            "not a RoXSum message: it does not begin with 'RoXS'; give the bytes that RoXSum.encode returned"
+            f"not a RoXSum message: it begins with {magic!r}, expected {MAGIC!r}; give the bytes that RoXSum.encode "
+            "returned"
         )
     if version != VERSION or flags:
         raise MessageError(
@@ -139,21 +140,25 @@ def _blocks(counts: Counts, body: memoryview) -> bytes:
     if at > len(body):
         raise damaged(f"it is truncated within its table of {counts.frames:,} frames")
     sizes = [_FRAME.unpack_from(body, k * _FRAME.size) for k in range(counts.frames)]
-    if sum(size for size, _ in sizes) != counts.block_bytes or sum(stored for _, stored in sizes) != len(body) - at:
-        raise damaged("its frames do not have the length that its header states")
+    unpacked, packed = sum(size for size, _ in sizes), sum(stored for _, stored in sizes)
+    if (unpacked, packed) != (counts.block_bytes, len(body) - at):
+        raise damaged(
+            f"its frames have {packed:,} bytes, {unpacked:,} unpacked; expected {len(body) - at:,} bytes, "
+            f"{counts.block_bytes:,} unpacked"
+        )
     decompressor = zstandard.ZstdDecompressor()
     parts = []
     for size, stored in sizes:
         frame = body[at : at + stored]
         at += stored
         try:
-            if zstandard.frame_content_size(frame) != size:
-                raise damaged("a frame does not have the size that its table of frames states")
+            if (found := zstandard.frame_content_size(frame)) != size:
+                raise damaged(f"a frame has a content size of {found:,}, but the table of frames states {size:,}")
             parts.append(decompressor.decompress(frame, max_output_size=size))
         except zstandard.ZstdError as error:
             raise damaged(f"cannot decompress a frame: {error}") from None
         if len(parts[-1]) != size:
-            raise damaged("a frame does not have the size that its table of frames states")
+            raise damaged(f"a frame unpacks to {len(parts[-1]):,} bytes, but the table of frames states {size:,}")
     return b"".join(parts)
 
 
@@ -208,7 +213,7 @@ def compressor_of(level: int) -> zstandard.ZstdCompressor:
         given: object = level
         if not isinstance(given, int) or given > zstandard.MAX_COMPRESSION_LEVEL:
             raise ValueError(
-                f"level={level!r}: must be a zstd compression level, an int up to {zstandard.MAX_COMPRESSION_LEVEL}"
+                f"level must be a zstd compression level, an int up to {zstandard.MAX_COMPRESSION_LEVEL}, got {level!r}"
             )
         found = _compressors.by_level[level] = zstandard.ZstdCompressor(level=level)
     return found
@@ -259,11 +264,11 @@ class TableReader:
         """`count` numbers, none larger than `most`."""
         width = self._take(1)[0]
         if width not in _WIDTHS:
-            raise damaged(f"it has numbers of {width} bytes; possible are {', '.join(map(str, _WIDTHS))}")
+            raise damaged(f"its tables have numbers of {width} bytes, expected {' or '.join(map(str, _WIDTHS))}")
         planes = np.frombuffer(self._take(count * width), dtype=np.uint8).reshape(width, count)
         values = np.ascontiguousarray(planes.T).view(f"<u{width}").reshape(count)
         if count and int(values.max()) > most:
-            raise damaged(f"it has the number {int(values.max()):,} where at most {most:,} is allowed")
+            raise damaged(f"a number in its tables is {int(values.max()):,}; at most {most:,} is possible")
         return values.astype(np.int64)
 
     def signed(self, count: int, most: int) -> Int64s:
@@ -275,7 +280,8 @@ class TableReader:
         """`count` numbers within bounds, written as the difference of each from the one before."""
         values = np.cumsum(self.signed(count, most + 1))
         if count and (int(values.min()) < least or int(values.max()) > most):
-            raise damaged(f"it has a number that is not between {least:,} and {most:,}")
+            found = f"from {int(values.min()):,} to {int(values.max()):,}"
+            raise damaged(f"numbers in its tables are {found}; only {least:,} to {most:,} are possible")
         return values
 
     def texts(self, most: int) -> memoryview:

@@ -21,7 +21,7 @@ class MessageLimits:
         for field in fields(self):
             value = getattr(self, field.name)
             if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-                raise LimitError(f"MessageLimits({field.name}={value!r}): a limit must be an int of at least 1")
+                raise LimitError(f"MessageLimits({field.name}=…) must be an int of at least 1, got {value!r}")
 
     def check(self, limit: str, found: int) -> None:
         """Reject a message that exceeds a limit."""

@@ -17,7 +17,7 @@ from pathcast.documents import Bytes
 from pathcast.kernels import Int32s, Int64s
 
 from ..token_table_kernels import NONE, RAW_TEXT
-from ..tokenised_batch_contents_kernels import TokenRows, ValueRows
+from ..tokenised_document_writer_kernels import TokenRows, ValueRows
 from .token_pair_value_numbering_kernels import ValueNumbers, number_pairs, number_values, place_pairs, place_values
 
 _PAIRS, _SLOTS = 1 << 12, 1 << 12

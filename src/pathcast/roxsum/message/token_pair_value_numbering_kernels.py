@@ -13,7 +13,7 @@ from pathcast.kernels import Int32s, Int64s, UInt8s, Writable, kernel, part
 from pathcast.kernels.hash_table_kernels import MIX_A, find_pair, first_slot, free_slot, next_slot, slot_mask
 
 from ..token_table_kernels import NONE, hash_bytes, same
-from ..tokenised_batch_contents_kernels import TokenRows, ValueRows
+from ..tokenised_document_writer_kernels import TokenRows, ValueRows
 
 HALF = np.uint64(32)
 MAX_PROBES = 64

@@ -85,7 +85,7 @@ class Registry(Mapping[int, Subscription]):
         for batch in self.batches:
             if id in batch:
                 return batch
-        raise KeyError(f"unknown subscription id {id}: no batch has it")
+        raise KeyError(f"unknown subscription id {id}; it was never added, or was removed")
 
     @property
     def single(self) -> list[Subscription]:
@@ -134,7 +134,9 @@ def read_batch(
     counts = {len(low) for low, _ in ends.values()}
     if len(counts) != 1 or 0 in counts:
         found = ", ".join(f"{len(low):,} on {'.'.join(at)}" for at, (low, _) in ends.items()) or "none"
-        raise QueryError(f"a batch needs ranges on at least one column, and equally many on each, got {found}")
+        raise QueryError(
+            f"a batch must have ranges on at least one column, and the same number of ranges on each, got {found}"
+        )
     resolved = schema.inside.query(declared) if schema.inside else declared
     return Batch(first, counts.pop(), resolved, ends), keys, draft
 

@@ -9,7 +9,7 @@ import pytest
 
 from pathcast import QueryError
 from pathcast.joins import SCHEMES, Client, JoinServer, Schema, select
-from pathcast.joins.query.columnar_subscription_batches import keys_of
+from pathcast.joins.query.columnar_subscription_registry import keys_of
 from pathcast.joins.query.order_preserving_key_encoding import FLOAT, INT
 from pathcast.joins.schemes.reserved_message_attributes import SKYLINE
 from pathcast.messages import Interval, Message
@@ -105,7 +105,7 @@ def test_keys_of_arrays_are_those_of_values() -> None:
     [
         (QUERY, {}, "at least one column"),
         (QUERY, {"a": ([], [])}, "at least one column|arrays of numbers"),
-        (QUERY, {"a": ([1], [2]), "c": ([1, 2], [3, 4])}, "equally many on each"),
+        (QUERY, {"a": ([1], [2]), "c": ([1, 2], [3, 4])}, "the same number of ranges on each, got 1 on R.a, 2 on S.c"),
         (QUERY, {"a": ([3], [2])}, "low must be at most high"),
         (QUERY, {"a": ([1], [2]), "R.a": ([2], [3])}, "ranges of R.a are given twice"),
         (QUERY, {"a": ([float("nan")], [2])}, "low must be at most high"),

@@ -109,9 +109,9 @@ def test_declared_tables_stay_right_under_every_scheme(scheme: str) -> None:
         ({"P": "id"}, "P.id is a join column and cannot be payload"),
         ({"P": "nope"}, "no column 'nope'"),
         ({"X": "photo"}, "unknown table 'X'"),
-        ({"P": []}, "must name at least one column"),
+        ({"P": []}, "the payload of 'P' has no columns; name at least one"),
         ({"P": "photo, photo"}, "names a column twice"),
-        ({"Q": "of"}, "'of' is reserved for the payload of 'Q'"),
+        ({"Q": "of"}, "the payload of 'Q' cannot have a column named 'of'"),
     ],
 )
 def test_payloads_that_can_not_be(payloads: dict, reason: str) -> None:

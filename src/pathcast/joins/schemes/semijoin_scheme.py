@@ -1,9 +1,9 @@
 """Semijoin schemes: one semijoin per base table keeps a client up to date (§3, §4 of the select-join paper).
 
 `semijoin_group_deltas.py` computes the effect of an event on a group; a scheme turns it into messages: `ref-sj-*` into
-messages to a whole group with a descriptive skyline (`reformulated_semijoins.py`), `enum-sj` into messages to each
-subscription (`per_subscription_semijoin_scheme.py`). `rel-sel` is the same with selections only: every tuple in the
-ranges is sent, and the client joins.
+messages to a whole group with a descriptive skyline (`group_message_semijoin_scheme.py`), `enum-sj` into messages to
+each subscription (`per_subscription_semijoin_scheme.py`). `rel-sel` is the same with selections only: every tuple in
+the ranges is sent, and the client joins.
 
 Why a client is correct: its content of base table R is σ(R) ⋉ σ(S) for some neighbour S. The content includes the R
 tuple of every row of the join, since that row has a joining S tuple that satisfies its ranges. Conversely, the client

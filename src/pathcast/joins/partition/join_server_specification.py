@@ -21,7 +21,7 @@ from pathcast.errors import QueryError, SchemaError
 from ..query.select_join_query import Selection
 from ..query.table_schema import Schema
 from ..schemes.scheme_registry import DEFAULT
-from ..schemes.semijoin_scheme_base import SemijoinScheme
+from ..schemes.semijoin_scheme import SemijoinScheme
 from ..schemes.semijoin_templates import Form
 from ..server.join_server import JoinServer
 
@@ -136,7 +136,7 @@ class StandingJoins:
         next_id: int,
         numbers: Mapping[Form, int],
     ) -> "StandingJoins":
-        """A description from its stored parts (standing_join_snapshot.py)."""
+        """A description from its stored parts (join_server_specification_snapshot.py)."""
         made = cls(schema, scheme=scheme, axes=axes)
         made._set(asked=asked, many=many, next_id=next_id, numbers=numbers)
         return made

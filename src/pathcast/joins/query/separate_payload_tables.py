@@ -79,7 +79,7 @@ class SplitSchema:
     @staticmethod
     def _split(declared: Schema, table: str, columns: tuple[str, ...]) -> Split:
         if not columns:
-            raise SchemaError(f"the payload of '{table}' must name at least one column, such as 'photo, text'")
+            raise SchemaError(f"the payload of '{table}' has no columns; name at least one, such as 'photo, text'")
         for column in columns:
             declared.place(table, column)
             if column in declared.join_columns(table):
@@ -91,7 +91,9 @@ class SplitSchema:
                 "rename your table or column"
             )
         if _KEY in columns:
-            raise SchemaError(f"'{_KEY}' is reserved for the payload of '{table}'; rename the column")
+            raise SchemaError(
+                f"the payload of '{table}' cannot have a column named '{_KEY}', a reserved name; rename the column"
+            )
         if len(set(columns)) < len(columns):
             raise SchemaError(f"the payload of '{table}' names a column twice: {', '.join(columns)}; remove one")
         return split

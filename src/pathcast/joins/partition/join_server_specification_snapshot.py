@@ -29,11 +29,12 @@ from ..query.select_join_query import Selection
 from ..query.subscription_snapshot_codec import ASKED_ARRAYS, StoredAsked, asked_arrays
 from ..query.table_schema import Schema
 from ..schemes.semijoin_templates import Form
-from .standing_join_definition import StandingJoins, SubscriptionSeries
+from .join_server_specification import StandingJoins, SubscriptionSeries
 
 KIND = "standing joins"
 LAYOUT = 2
 _ENDS = {"i": "whole", "f": "real"}
+_ADVICE = "; publish the subscriptions again"
 _DTYPES = {"whole": np.dtype(np.int64), "real": np.dtype(np.float64)}
 
 AnyPath = str | os.PathLike[str]
@@ -144,7 +145,7 @@ def open_standing(folder: AnyPath, digest: str | None = None) -> StandingJoins:
             return _restored(_Facts(snapshot.facts), snapshot.arrays)
         except PathcastError as error:
             raise SnapshotError(
-                f"cannot read the standing joins in {folder}: {error.reason}; publish the subscriptions again"
+                f"cannot read the standing joins in {folder}: {error.reason.partition('; ')[0]}{_ADVICE}"
             ) from None
 
 
@@ -166,8 +167,12 @@ def _check_layout(folder: AnyPath, manifest: Mapping[str, Any]) -> None:
         again = "an earlier Pathcast wrote it: publish the subscriptions again, to another folder"
         advice = "update Pathcast" if newer else again
         raise SnapshotError(
-            f"the snapshot in {folder} has layout {layout or 1!r}, this Pathcast reads {LAYOUT}; {advice}"
+            f"the snapshot in {folder} has layout {layout or 1!r}, but this Pathcast reads {LAYOUT}; {advice}"
         )
+
+
+def _damaged(what: str) -> SnapshotError:
+    return SnapshotError(f"the snapshot is damaged: {what}{_ADVICE}")
 
 
 class _Facts:
@@ -175,7 +180,7 @@ class _Facts:
 
     def __init__(self, given: Any) -> None:
         if not isinstance(given, dict):
-            raise SnapshotError(f"the snapshot is damaged: its manifest has {given!r:.60} instead of a JSON object")
+            raise _damaged(f"its manifest has {given!r:.60} instead of a JSON object")
         self._given = given
 
     def of(self, name: str, *kinds: type) -> Any:
@@ -183,18 +188,14 @@ class _Facts:
         found = self._given.get(name)
         if type(found) not in kinds:
             wanted = " or ".join(kind.__name__ for kind in kinds)
-            raise SnapshotError(
-                f"the snapshot is damaged: '{name}' in its manifest must be {wanted}, got {found!r:.60}"
-            )
+            raise _damaged(f"'{name}' in its manifest must be {wanted}, got {found!r:.60}")
         return found
 
     def whole(self, name: str, least: int) -> int:
         """A 64-bit integer."""
         found: int = self.of(name, int)
         if not least <= found < 1 << 62:
-            raise SnapshotError(
-                f"the snapshot is damaged: '{name}' in its manifest must be from {least} to 2**62 - 1, got {found}"
-            )
+            raise _damaged(f"'{name}' in its manifest must be from {least} to 2**62 - 1, got {found}")
         return found
 
     def texts(self, name: str) -> tuple[str, ...]:
@@ -204,9 +205,7 @@ class _Facts:
 
 def _texts(given: Any, name: str) -> tuple[str, ...]:
     if not isinstance(given, list) or not all(isinstance(one, str) for one in given):
-        raise SnapshotError(
-            f"the snapshot is damaged: '{name}' in its manifest must be a list of strings, got {given!r:.60}"
-        )
+        raise _damaged(f"'{name}' in its manifest must be a list of strings, got {given!r:.60}")
     return tuple(given)
 
 
@@ -223,9 +222,8 @@ def _restored(facts: _Facts, arrays: Mapping[str, AnyArray]) -> StandingJoins:
 def _array(arrays: Mapping[str, AnyArray], name: str, kind: npt.DTypeLike) -> Any:
     found = arrays.get(name)
     if found is None or found.dtype != kind or found.ndim != 1:
-        raise SnapshotError(
-            f"the snapshot is damaged: its array '{name}' is missing, or not one-dimensional, of {np.dtype(kind)}"
-        )
+        shape = "missing" if found is None else f"{found.ndim}-dimensional, of {found.dtype}"
+        raise _damaged(f"its array '{name}' is {shape}, expected one-dimensional, of {np.dtype(kind)}")
     return found.view(np.ndarray)
 
 
@@ -238,7 +236,7 @@ def _schema(facts: _Facts) -> Schema:
             ):
                 tables[table] = dict(columns)
             case _:
-                raise SnapshotError(f"the snapshot is damaged: its schema has a malformed table: {given!r:.60}")
+                raise _damaged(f"its schema has a malformed table: {given!r:.60}")
     return Schema(tables, facts.texts("joins"))
 
 
@@ -253,14 +251,12 @@ def _forms(schema: Schema, given: Sequence[Any]) -> dict[Form, int]:
                 names = _texts(axes, "forms")
                 columns = schema.columns[edge.other(base)] if edge is not None else ()
                 if (edge is None) != (place is None) or not set(names) <= set(columns):
-                    raise SnapshotError(
-                        f"the snapshot is damaged: semijoin {number} of table '{base}' does not fit the schema"
-                    )
+                    raise _damaged(f"semijoin {number} of table '{base}' does not fit the schema")
                 found[Form(base, edge, names)] = number
             case _:
-                raise SnapshotError(f"the snapshot is damaged: malformed semijoin in 'forms': {one!r:.60}")
+                raise _damaged(f"malformed semijoin in 'forms': {one!r:.60}")
     if sorted(found.values()) != list(range(1, len(given) + 1)):
-        raise SnapshotError("the snapshot is damaged: its semijoins ('forms') are not numbered from 1 without gaps")
+        raise _damaged("its semijoins ('forms') are not numbered from 1 without gaps")
     return found
 
 
@@ -276,35 +272,32 @@ class _Batches:
         """All batches; an error if range ends are left over."""
         found = tuple(self._batch(_Facts(one)) for one in given)
         if any(len(left) for left in self._left.values()):
-            raise SnapshotError("the snapshot is damaged: some of its ranges belong to no batch of subscriptions")
+            raise _damaged("some of its ranges belong to no batch of subscriptions")
         return found
 
     def _batch(self, facts: _Facts) -> SubscriptionSeries:
         first, size = facts.whole("first", 1), facts.whole("size", 1)
         if first + size > self._next_id:
-            raise SnapshotError(
-                f"the snapshot is damaged: subscription id {first + size - 1} is not below the next id, {self._next_id}"
-            )
+            raise _damaged(f"subscription id {first + size - 1} is not below the next id, {self._next_id}")
         on = None if facts.of("on", list, type(None)) is None else facts.texts("on")
         ranges: dict[str, tuple[AnyArray, AnyArray]] = {}
         for column in facts.of("columns", list):
             name, low, high = _texts(column, "columns") if isinstance(column, list) and len(column) == 3 else ("",) * 3
             ranges[name] = self._take(low, size), self._take(high, size)
         if not ranges:
-            raise SnapshotError(f"the snapshot is damaged: the batch of subscriptions from id {first} on has no ranges")
+            raise _damaged(f"the batch of subscriptions from id {first} on has no ranges")
         gone = self._take("gone", facts.whole("gone", 0))
         if len(gone) and (gone[0] < first or gone[-1] >= first + size or bool((gone[1:] <= gone[:-1]).any())):
-            raise SnapshotError(
-                f"the snapshot is damaged: the batch of subscriptions {first} to {first + size - 1} lists removed "
-                "subscriptions out of order, or of other ids"
+            raise _damaged(
+                f"the batch of subscriptions {first} to {first + size - 1} lists removed subscriptions out of order, "
+                "or outside the batch"
             )
         return SubscriptionSeries(first, Selection(facts.texts("tables"), {}, on), ranges, frozenset(gone.tolist()))
 
     def _take(self, name: str, count: int) -> Any:
         left = self._left.get(name)
         if left is None or len(left) < count:
-            raise SnapshotError(
-                f"the snapshot is damaged: a batch needs {count:,} values of '{name}', more than are left"
-            )
+            kept = 0 if left is None else len(left)
+            raise _damaged(f"a batch needs {count:,} values of '{name}', but only {kept:,} are left")
         self._left[name] = left[count:]
         return left[:count]

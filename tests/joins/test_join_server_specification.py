@@ -8,7 +8,7 @@ import pytest
 
 from pathcast.errors import QueryError
 from pathcast.joins import Client, JoinServer, Schema, select
-from pathcast.joins.partition.standing_join_definition import StandingJoins
+from pathcast.joins.partition.join_server_specification import StandingJoins
 from pathcast.joins.partition.value_partitioned_join import Parts
 from pathcast.joins.server.initial_contents import InitialContents
 from tests.joins.test_value_partitioned_join import STOCKS, Pieces, history

@@ -43,7 +43,7 @@ from .reserved_message_attributes import (
 )
 from .row_listing_messages import changed_columns
 from .semijoin_group_deltas import FilterEvent, Group, IndexMaker
-from .semijoin_scheme_base import Choice, SemijoinScheme, Version
+from .semijoin_scheme import Choice, SemijoinScheme, Version
 from .semijoin_templates import Form
 
 _NO_PAYLOAD: frozenset[str] = frozenset()

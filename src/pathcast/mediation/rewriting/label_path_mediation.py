@@ -18,7 +18,7 @@ from pathcast.kernels import Bools, Int32s, Int64s, UInt64s
 from pathcast.matching import View
 
 from ..mappings.document_object_tree import Item, to_bytes
-from ..mappings.operator_plan import Down, Into, NodePlan, Plan, Up
+from ..mappings.operators_by_schema_node import Down, Into, NodePlan, Plan, Up
 from ..schemas.schema_tree import name_of, parent_of
 from .operator_plan_arrays import Tables
 from .schema_node_lookup_kernels import mark_present, place_elements

@@ -24,7 +24,7 @@ from pathcast.errors import MappingError
 
 from ..schemas.schema_tree import SchemaTree, is_attribute, name_of, parent_of, steps_of
 from .mapping_operators import Downgrade, Exchange, Insert, Operator, Rename, ToElement, Upgrade
-from .operator_plan import Plan
+from .operators_by_schema_node import Plan
 
 
 @dataclass(slots=True)
