@@ -1,0 +1,66 @@
+"""Checkpoints as files beside the segments of a log: `checkpoint-00000000000000004711.bin`.
+
+A line with the format, the checksum (CRC-32, big-endian) of sequence and data, the sequence (8 bytes, big-endian), the
+data. A checkpoint appears by a rename once it is on disk, and then the earlier ones are removed.
+"""
+
+import os
+from pathlib import Path
+from zlib import crc32
+
+from pathcast.store import flush
+
+from .log_contract import Checkpoint, LogError, LogFullError
+
+_PREFIX = "checkpoint-"
+_MAGIC = b"pathcast checkpoint 1\n"
+
+
+def latest_checkpoint(folder: Path) -> int | None:
+    """The sequence of the latest checkpoint in a folder."""
+    found = [path.stem[len(_PREFIX) :] for path in folder.glob(f"{_PREFIX}{'[0-9]' * 20}.bin")]
+    return max(map(int, found), default=None)
+
+
+def read_checkpoint(folder: Path) -> Checkpoint | None:
+    """The latest checkpoint in a folder."""
+    while (sequence := latest_checkpoint(folder)) is not None:
+        path = _path(folder, sequence)
+        try:
+            content = path.read_bytes()
+        except FileNotFoundError:  # replaced by a later one in the meantime
+            continue
+        except OSError as error:
+            raise LogError(f"cannot read {path}: {error.strerror}") from error
+        start = len(_MAGIC)
+        counted = memoryview(content)[start + 4 :]
+        right = content[start : start + 4] == crc32(counted).to_bytes(4, "big")
+        if content[:start] != _MAGIC or not right or counted[:8] != sequence.to_bytes(8, "big"):
+            raise LogError(f"{path} is damaged; restore a backup")
+        return Checkpoint(sequence, bytes(counted[8:]))
+    return None
+
+
+def write_checkpoint(folder: Path, sequence: int, data: bytes) -> None:
+    """Write a checkpoint durably, and remove the earlier ones."""
+    path = _path(folder, sequence)
+    new = path.with_suffix(".new")
+    number = sequence.to_bytes(8, "big")
+    try:
+        with new.open("wb") as file:
+            file.write(_MAGIC + crc32(data, crc32(number)).to_bytes(4, "big") + number)
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        new.replace(path)
+        flush(folder)
+        for old in folder.glob(f"{_PREFIX}*"):
+            if old.name < path.name:
+                old.unlink()
+    except OSError as error:
+        new.unlink(missing_ok=True)
+        raise LogFullError(f"cannot write {path}: {error.strerror}; free disk space") from error
+
+
+def _path(folder: Path, sequence: int) -> Path:
+    return folder / f"{_PREFIX}{sequence:020d}.bin"
