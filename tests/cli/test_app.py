@@ -11,7 +11,7 @@ from pathcast.cli import app as app_file
 from pathcast.cli.output_errors import READER_GONE
 from pathcast.errors import PatternError
 
-COMMANDS = ("match", "explain", "generate", "experiment", "demo", "doctor")
+COMMANDS = ("match", "explain", "generate", "log", "experiment", "demo", "doctor")
 
 
 def pathcast(*arguments: str) -> subprocess.CompletedProcess[str]:

@@ -224,6 +224,7 @@ def test_a_micro_batch_may_read_two_files(tmp_path):
     assert files_of(tmp_path) == {"0.parquet": 0, "1.parquet": 1, "2.parquet": 1}
 
 
+@pytest.mark.slow
 def test_a_paused_stream_gets_no_further_and_then_goes_on():
     program = "while True: print('.', end='', flush=True)"
     with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, start_new_session=True) as running:

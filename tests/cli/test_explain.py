@@ -148,7 +148,7 @@ ORDER = "order: SUBSCRIPTIONS ID DOCUMENT, or -e XPATH DOCUMENT"
         ([], f"no ID and no document given; {ORDER}"),
         (
             ["1", "story.xml", "-e", "//p"],
-            "with -e, give one document, but no SUBSCRIPTIONS and no ID; order: -e XPATH DOCUMENT",
+            "-e needs one document and nothing else, got 3 arguments; order: -e XPATH DOCUMENT",
         ),
     ],
     ids=str,

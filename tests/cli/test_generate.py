@@ -176,7 +176,7 @@ def test_an_empty_folder_may_be_filled(tmp_path: Path) -> None:
         (("subscriptions", "{tmp}/s.txt", "--min-depth", "9"), "min_depth <= max_depth"),
         (
             ("subscriptions", "{tmp}/s.txt", "--predicates", "1", "--predicate-probability", "0.5"),
-            "exclude each other; give only one",
+            "cannot be combined; give only one",
         ),
         (
             ("subscriptions", "{tmp}/s.txt", "--match-rate", "0.1", "--sample", "{tmp}/empty"),

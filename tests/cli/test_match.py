@@ -252,7 +252,7 @@ def test_all_invalid_subscriptions_are_reported_with_file_line_and_reason(tmp_pa
         "    //a/..",
         "        ^^",
         "  supported: child (/), descendant (//), *, predicates on paths, attributes and text",
-        f"error: {file}: line 4: id '1_0': must be a whole number from 1 to 2,147,483,647",
+        f"error: {file}: line 4: id must be a whole number from 1 to 2,147,483,647, got '1_0'",
         f"error: {file}: line 5, column 3: the prefix 'dc:' is not declared",
         "    //dc:c",
         "      ^^^",
@@ -407,7 +407,7 @@ def test_documents_are_not_all_held_in_memory(
 def test_of_a_document_without_end_no_more_is_read_than_it_takes_to_refuse_it(monkeypatch: pytest.MonkeyPatch) -> None:
     stdin = io.TextIOWrapper(io.BytesIO(b"<a>" + b"x" * 1000))
     monkeypatch.setattr(sys, "stdin", stdin)
-    sources, unread = room._sources(["-"], largest=10)
+    sources, unread = room.document_sources(["-"], largest=10)
     documents = [source.document for source in sources]
     assert (documents, unread) == ([b"<a>xxxxxxxx"], 0)
 

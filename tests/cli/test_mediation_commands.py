@@ -52,7 +52,7 @@ def test_a_mapping_is_derived_checked_and_used(folder: Path) -> None:
     other.write_text("<news/>")
     wrong = Outcome("match", folder / "wanted.txt", other, "--mapping", file)
     assert wrong.status == 1
-    assert "the document's root is 'news', but its schema's is 'staff'" in wrong.out
+    assert "the document's root element is 'news', but its schema has the root 'staff'" in wrong.out
 
 
 def test_pairs_that_are_known_are_taken(folder: Path) -> None:
@@ -96,7 +96,7 @@ def test_schemas_are_integrated_to_one_that_can_be_used(folder: Path) -> None:
         (["map", "global.tree", "annex.tree", "--pair", "staff=b"], "the global schema has no path 'b'"),
         (["rewrite", "annex.tree", "."], ".: this is a folder; give one document"),
         (["rewrite", "ours.toml", "wrong.xml"], "wrong.xml: line 1, column 8: no element found"),
-        (["rewrite", "ours.toml", "other.xml"], "other.xml: the document's root is 'news'"),
+        (["rewrite", "ours.toml", "other.xml"], "other.xml: the document's root element is 'news'"),
         (["rewrite", "annex.tree", "nothing.xml"], "nothing.xml: no such file"),
         (["integrate", "global.tree", "-o", "no/such/folder"], "cannot write"),
     ],

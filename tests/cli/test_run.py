@@ -277,7 +277,7 @@ def test_a_batch_that_would_find_something_where_it_writes_is_told_before_anythi
 def test_a_master_and_a_remote_are_one_too_many(folder):
     answer = CliRunner().invoke(app, ["run", str(folder / "batch.toml"), "--master", "a", "--remote", "b"])
     assert answer.exit_code == 2
-    assert "--master or --remote" in answer.output
+    assert "--master a and --remote b cannot be combined; give only one of them" in answer.output
 
 
 def test_a_connect_server_that_nobody_runs_is_told_at_once(folder):

@@ -14,7 +14,8 @@ import typer
 
 from pathcast.errors import PathcastError
 
-from . import generate, mediation_commands
+from . import generate, log, mediation_commands, token
+from .broker_commands import publish, replay, subscribe
 from .demo import demo
 from .doctor import doctor
 from .explain import explain
@@ -24,6 +25,7 @@ from .output_errors import open_what_is_closed, output_that_may_end
 from .plugin_commands import add_installed_commands
 from .recompile_untrusted_index import renew
 from .run import run
+from .serve import serve
 from .signals import terminable
 
 app = typer.Typer(
@@ -40,8 +42,14 @@ app.command()(explain)
 app.command()(renew)
 app.command()(joins)
 app.command()(run)
+app.command()(serve)
+app.add_typer(token.app, name="token")
+app.command()(publish)
+app.command()(subscribe)
+app.command()(replay)
 app.add_typer(generate.app, name="generate")
 app.add_typer(mediation_commands.app, name="mediate")
+app.add_typer(log.app, name="log")
 app.command()(demo)
 app.command()(doctor)
 add_installed_commands(app)

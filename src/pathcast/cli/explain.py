@@ -62,7 +62,8 @@ def explain(
         if subscriptions is None:
             refuse(f"no document given; {_ORDER}")
         if id is not None:
-            refuse("with -e, give one document, but no SUBSCRIPTIONS and no ID; order: -e XPATH DOCUMENT")
+            count = 2 + (document is not None)
+            refuse(f"-e needs one document and nothing else, got {count} arguments; order: -e XPATH DOCUMENT")
         subscriptions, document = None, subscriptions
     elif subscriptions is None:
         refuse(f"no subscriptions given; {_ORDER}")

@@ -118,7 +118,7 @@ def match(
     if "" in documents:
         refuse("the name of a document is empty; give a file, a folder or -")
     match_many = _compile(chosen, engine, limits, entities, mapping)
-    sources, unread = _sources(documents, limits.size)
+    sources, unread = document_sources(documents, limits.size)
     if not sources:
         typer.echo(
             "error: no documents found, so nothing was matched; give XML files, or folders that contain some", err=True
@@ -130,7 +130,7 @@ def match(
         row = _TextRow(chosen.subscriptions, None if show_all else SHOWN)
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="backslashreplace")  # names of files may hold anything
-    with _progress(len(sources)) as advance:
+    with progress("matching", len(sources)) as advance:
         for name, found in _matched(match_many, sources):
             unread += isinstance(found, Exception)
             sys.stdout.write(row(name, found))
@@ -141,12 +141,12 @@ def match(
 
 
 def _matched(match_many: "MatchMany", sources: Iterable[Source]) -> Iterator[tuple[str, "Matches | PathcastError"]]:
-    for batch in _batches(sources):
+    for batch in document_batches(sources):
         found = match_many([source.document for source in batch])
         yield from zip((source.name for source in batch), found, strict=True)
 
 
-def _sources(arguments: Iterable[str], largest: int) -> tuple[list[Source], int]:
+def document_sources(arguments: Iterable[str], largest: int) -> tuple[list[Source], int]:
     """The documents that the arguments name, in their order, and how many folders could not be listed.
 
     From stdin, reads at most one byte more than the size limit.
@@ -181,7 +181,7 @@ def _no_documents(name: str, folder: "Folder") -> str:
     return f"no documents in {printable(name)} or its subfolders: looked for {looked_for}, found {found}"
 
 
-def _batches(sources: Iterable[Source]) -> Iterator[list[Source]]:
+def document_batches(sources: Iterable[Source]) -> Iterator[list[Source]]:
     """Group the sources so that each group fits in memory."""
     batch: list[Source] = []
     size = 0
@@ -239,7 +239,7 @@ class _TextRow:
 
 
 @contextmanager
-def _progress(documents: int) -> Iterator[Callable[[], None]]:
+def progress(verb: str, documents: int) -> Iterator[Callable[[], None]]:
     """A progress bar on stderr, unless rows go to the terminal: then the rows show the progress."""
     if not sys.stderr.isatty() or sys.stdout.isatty():
         yield lambda: None
@@ -247,10 +247,10 @@ def _progress(documents: int) -> Iterator[Callable[[], None]]:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    columns = (TextColumn("matching"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task("matching", total=documents)
-        yield lambda: progress.advance(task)
+    columns = (TextColumn(verb), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(verb, total=documents)
+        yield lambda: bar.advance(task)
 
 
 # Compilation, and checks of the arguments for it.

@@ -44,8 +44,8 @@ def run(
         bool,
         typer.Option(
             "--publish",
-            help="Only compile and publish the table of subscriptions, and the subscriptions to joins if they have "
-            "versions; a running stream picks them up. Small tables need no Spark.",
+            help="Only compile and publish the table of subscriptions and, with joins.versions, the subscriptions to "
+            "joins; a running stream picks them up. Small tables need no Spark.",
         ),
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print each report as one line of JSON.")] = False,
@@ -68,7 +68,7 @@ def run(
     from pathcast.spark.pipeline import check_outputs, plan, read_pipeline
 
     if master is not None and remote is not None:
-        refuse("give --master or --remote, not both")
+        refuse(f"--master {master} and --remote {remote} cannot be combined; give only one of them")
     if master is not None and not _MASTER.fullmatch(master):
         refuse(
             f"--master {master}: not a Spark master; use local[4], local[*], spark://host:7077, k8s://host:443 or yarn"

@@ -62,7 +62,7 @@ class Story:
             os.killpg(running.pid, signal.SIGKILL)
             running.wait()
         if not killed:
-            self._fail("the stream was too fast to be killed during a micro-batch; give more --documents")
+            self._fail("the stream finished before it could be killed during a micro-batch; increase --documents")
         self.console.print(f"Killed all processes of the stream during {killed}; starting it again …")
         with self._started() as running:
             self._follow(running, lambda: running.poll() is not None)

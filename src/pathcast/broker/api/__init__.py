@@ -1,0 +1,1 @@
+"""The broker's HTTP surface: routes, what they accept, what they answer."""

@@ -1,0 +1,84 @@
+"""The application: which path leads to which function, and what lives as long as the server does."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.routing import Route
+
+from pathcast.errors import PathcastError
+
+from ..broker import Broker
+from ..settings.broker_sections import BrokerSettings
+from ..tokens.token_file import Tokens
+from . import documents_api, events_api, operations_api, pull_api, subscriptions_api, tenants_api
+from .access_control import AccessControl
+from .body_memory import BodyMemory
+from .metrics import Metrics, show_metrics
+from .problems import on_http_error, on_pathcast_error
+from .tenant_quotas import TenantQuotas
+from .wakeups import Wakeups
+
+
+def application(broker: Broker, settings: BrokerSettings | None = None) -> Starlette:
+    """The ASGI application of a broker; the caller closes the broker when the server has stopped."""
+    settings = settings or BrokerSettings()
+    server, file = settings.server, settings.tokens.file
+    tokens = None if file is None else Tokens(Path(file))
+
+    @asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        app.state.wakeups = Wakeups(asyncio.get_running_loop())
+        ends = [broker.listen(app.state.wakeups.processed), broker.listen(app.state.metrics.processed)]
+        try:
+            yield
+        finally:
+            for end in ends:
+                end()
+
+    app = Starlette(
+        routes=routes(),
+        lifespan=lifespan,
+        middleware=[
+            Middleware(AccessControl, tokens=tokens, hosts=server.hosts, origins=server.origins),
+            Middleware(BodyMemory, limit=settings.connections.bodies),
+        ],
+        exception_handlers={PathcastError: on_pathcast_error, HTTPException: on_http_error},
+    )
+    app.state.broker = broker
+    app.state.metrics = Metrics(broker)
+    app.state.quotas = TenantQuotas(settings.quotas, broker.state)
+    return app
+
+
+def routes() -> list[Route]:
+    """All routes. Those with a verb behind a colon come before those that end with the id."""
+    one, all_ = "/v1/subscriptions/{id}", "/v1/subscriptions"
+    return [
+        Route("/v1/feeds", operations_api.list_feeds, methods=["GET"]),
+        Route("/v1/feeds/{feed}/documents", documents_api.publish, methods=["POST"]),
+        Route("/v1/documents/{sequence:int}", operations_api.get_document, methods=["GET"]),
+        Route(f"{all_}:check", subscriptions_api.check_subscription, methods=["POST"]),
+        Route(all_, subscriptions_api.list_subscriptions, methods=["GET"]),
+        Route(all_, subscriptions_api.post_subscriptions, methods=["POST"]),
+        Route(f"{one}/events", events_api.subscription_events, methods=["GET"]),
+        Route(f"{one}/status", pull_api.status, methods=["GET"]),
+        Route(f"{one}:pull", pull_api.pull, methods=["POST"]),
+        Route(f"{one}:ack", pull_api.acknowledge, methods=["POST"]),
+        Route(f"{one}:nack", pull_api.give_back, methods=["POST"]),
+        Route(f"{one}:replay", pull_api.replay, methods=["POST"]),
+        Route(one, subscriptions_api.get_subscription, methods=["GET"]),
+        Route(one, subscriptions_api.put_subscription, methods=["PUT"]),
+        Route(one, subscriptions_api.delete_subscription, methods=["DELETE"]),
+        Route("/v1/subscribers/{name}/events", events_api.subscriber_events, methods=["GET"]),
+        Route("/v1/tenants", tenants_api.list_tenants, methods=["GET"]),
+        Route("/v1/tenants/{tenant}", tenants_api.get_tenant, methods=["GET"]),
+        Route("/v1/tenants/{tenant}", tenants_api.put_tenant, methods=["PUT"]),
+        Route("/metrics", show_metrics, methods=["GET"]),
+        Route("/healthz", operations_api.health, methods=["GET"]),
+        Route("/readyz", operations_api.ready, methods=["GET"]),
+    ]

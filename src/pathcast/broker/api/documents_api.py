@@ -1,0 +1,150 @@
+"""Publishing over HTTP: raw XML, a CloudEvent, or a batch of CloudEvents.
+
+| content type | the request holds |
+|---|---|
+| `application/cloudevents-batch+json` | a JSON list of CloudEvents; the answer has a result per event |
+| `application/cloudevents+json` | one CloudEvent in JSON |
+| anything else | the document itself; `ce-…` headers are the attributes of its CloudEvent |
+
+202 means that every accepted document is durable. A document that cannot be read is rejected with its position (422),
+or kept as a dead letter with `?invalid=keep`.
+"""
+
+import asyncio
+import base64
+import binascii
+from typing import Any, Final
+
+from msgspec import UNSET, Struct, UnsetType
+from starlette.requests import Request
+from starlette.responses import Response
+
+from ..requests import Accepted, Publication, Rejected
+from .access import Access
+from .metrics import metrics_of
+from .problems import ProblemError, position, problem_of
+from .request_bodies import answer, body_of, decoded
+from .request_context import access_of, broker_of, feed_of, quotas_of
+
+BATCH: Final = "application/cloudevents-batch+json"
+SINGLE: Final = "application/cloudevents+json"
+# Events per request: one request must not occupy the sequencer for long.
+EVENTS: Final = 1_024
+BATCH_BYTES: Final = 64 << 20
+
+
+class CloudEvent(Struct):
+    """A CloudEvent in JSON, with the attributes that matter here; extensions are ignored."""
+
+    id: str
+    source: str = ""
+    type: str = ""
+    subject: str = ""
+    datacontenttype: str = "application/xml"
+    data: str | UnsetType = UNSET
+    data_base64: str | UnsetType = UNSET
+
+    def publication(self) -> Publication:
+        """The document of the event."""
+        if isinstance(self.data, str) == isinstance(self.data_base64, str):
+            raise ProblemError(400, f"event {self.id!r} must have either data (a string) or data_base64")
+        if isinstance(self.data, str):
+            body = self.data.encode("utf-8", "surrogatepass")
+        else:
+            try:
+                body = base64.b64decode(str(self.data_base64), validate=True)
+            except binascii.Error as error:
+                raise ProblemError(400, f"data_base64 of event {self.id!r} is not Base64: {error}") from None
+        attributes = {"source": self.source, "type": self.type, "subject": self.subject}
+        given = {key: value for key, value in attributes.items() if value}
+        return Publication(body, self.id, self.datacontenttype, given)
+
+
+async def publish(request: Request) -> Response:
+    """POST /v1/feeds/{feed}/documents."""
+    access, feed = access_of(request), feed_of(request)
+    access.check_publish(feed)
+    keep = _keep_invalid(request)
+    quotas_of(request).check_rate(access.tenant)
+    media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    limit = broker_of(request).limits.size
+    if media_type == BATCH:
+        body = await body_of(request, max(limit, BATCH_BYTES))
+        events = decoded(body, list[CloudEvent], "the batch of CloudEvents")
+        if len(events) > EVENTS:
+            raise ProblemError(413, f"the batch has {len(events):,} events; send at most {EVENTS:,} per request")
+        results = await _published(request, access, feed, events, keep=keep)
+        accepted = any(isinstance(result, Accepted) for result in results)
+        return answer({"results": [_result(each) for each in results]}, 202 if accepted or not results else 422)
+    if media_type == SINGLE:
+        event = decoded(await body_of(request, 2 * limit), CloudEvent, "the CloudEvent")
+        (result,) = await _published(request, access, feed, [event], keep=keep)
+    else:
+        publication = _raw(request, await body_of(request, limit))
+        source = request.headers.get("ce-source", "")
+        (result,) = await _sent(request, _publisher(access, source), feed, [publication], keep=keep)
+    if isinstance(result, Rejected):
+        raise problem_of(result.error)
+    return answer(_result(result), 202)
+
+
+async def _published(
+    request: Request, access: Access, feed: str, events: list[CloudEvent], *, keep: bool
+) -> list[Accepted | Rejected]:
+    """Publish events, those of one source after the other; the results are in the order of the events."""
+    results: list[Accepted | Rejected | None] = [None] * len(events)
+    of_source: dict[str, list[int]] = {}
+    for place, event in enumerate(events):
+        of_source.setdefault(event.source, []).append(place)
+    sent = [
+        _sent(request, _publisher(access, source), feed, [events[place].publication() for place in places], keep=keep)
+        for source, places in of_source.items()
+    ]
+    for places, found in zip(of_source.values(), await asyncio.gather(*sent), strict=True):
+        for place, result in zip(places, found, strict=True):
+            results[place] = result
+    return [result for result in results if result is not None]
+
+
+async def _sent(
+    request: Request, publisher: str, feed: str, documents: list[Publication], *, keep: bool
+) -> list[Accepted | Rejected]:
+    quotas_of(request).publish(access_of(request).tenant, sum(len(document.body) for document in documents))
+    future = broker_of(request).publish(feed, documents, publisher=publisher, keep_invalid=keep)
+    with metrics_of(request).publishing():
+        return await asyncio.wrap_future(future)
+
+
+def _publisher(access: Access, source: str) -> str:
+    """Ids are unique per sender and source, as CloudEvents defines it."""
+    return f"{access.tenant}/{access.name}/{source}"
+
+
+def _raw(request: Request, body: bytes) -> Publication:
+    """A document in the body; its attributes, if any, in the headers."""
+    headers = request.headers
+    id = headers.get("ce-id") or headers.get("idempotency-key")
+    attributes = {key[3:]: value for key, value in headers.items() if key.startswith("ce-") and key != "ce-id"}
+    attributes.pop("specversion", None)
+    media_type = headers.get("content-type", "").partition(";")[0].strip().lower()
+    # curl's default for --data is no statement about the document.
+    if media_type in ("", "application/x-www-form-urlencoded", "application/octet-stream"):
+        media_type = "application/xml"
+    return Publication(body, id, media_type, attributes)
+
+
+def _keep_invalid(request: Request) -> bool:
+    text = request.query_params.get("invalid", "reject")
+    if text not in ("keep", "reject"):
+        raise ProblemError(400, f"invalid={text!r}: must be 'keep' or 'reject'")
+    return text == "keep"
+
+
+def _result(result: Accepted | Rejected) -> dict[str, Any]:
+    if isinstance(result, Rejected):
+        error = problem_of(result.error)
+        return {"error": {"status": error.status, "detail": error.reason, **position(result.error)}}
+    shown: dict[str, Any] = {"sequence": result.sequence, "duplicate": result.duplicate}
+    if result.error is not None:
+        shown["error"] = result.error
+    return shown

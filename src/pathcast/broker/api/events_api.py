@@ -1,0 +1,243 @@
+"""Deliveries as server-sent events: one stream per subscription, or per subscriber.
+
+    id: 4711                        the sequence of the document; send it as Last-Event-ID to resume right after it
+    event: document
+    data: {"sequence": 4711, "feed": "news", …, "body": "<nitf>…"}
+
+    event: gap                      documents that were trimmed before this reader came to them
+    data: {"from": 1, "to": 900, "reason": "trimmed"}
+
+    id: 4720                        a heartbeat: no event, but the reader's position; at least every 15 seconds
+    : heartbeat
+
+A stream does not move the subscription's cursor. A reader that reads slowly costs its connection's buffer and nothing
+else: the next document is looked for when the previous one was taken.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Hashable
+from typing import Any, Final
+
+from msgspec import json
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+
+from pathcast.log import LogEntry, TrimmedError
+
+from ..broker import Broker
+from ..broker_records import DocumentRecord
+from ..broker_state import StandingSubscription
+from .metrics import metrics_of
+from .problems import ProblemError
+from .request_context import access_of, broker_of, checked_name, subscription_of, wakeups_of
+from .wakeups import FEEDS, Wakeups
+
+HEARTBEAT_SECONDS: Final = 15.0
+# Documents per search: a client that disconnects costs at most this many.
+_STEP: Final = 64
+_HEADERS: Final = {"cache-control": "no-store", "x-accel-buffering": "no"}
+
+
+async def subscription_events(request: Request) -> Response:
+    """GET /v1/subscriptions/{id}/events."""
+    subscription_of(request)
+    key = access_of(request).tenant, request.path_params["id"]
+    state = broker_of(request).state
+
+    def standing() -> list[tuple[str, StandingSubscription]]:
+        found = state.subscriptions.get(key)
+        return [] if found is None else [(key[1], found)]
+
+    return _stream(request, standing, [("subscription", *key)], named=False)
+
+
+async def subscriber_events(request: Request) -> Response:
+    """GET /v1/subscribers/{name}/events: one event per document, with all matching subscriptions."""
+    name = checked_name(request.path_params["name"], "subscriber")
+    access, state = access_of(request), broker_of(request).state
+    access.check_subscriber(name)
+
+    def standing() -> list[tuple[str, StandingSubscription]]:
+        found = [(id, state.subscriptions.get((access.tenant, id))) for id in _ids()]
+        return [(id, each) for id, each in found if each is not None]
+
+    def _ids() -> list[str]:
+        return sorted(state.by_subscriber.get((access.tenant, name), ()))
+
+    return _stream(request, standing, [("subscriber", access.tenant, name)], named=True)
+
+
+def _stream(
+    request: Request,
+    standing: Callable[[], list[tuple[str, StandingSubscription]]],
+    keys: list[Hashable],
+    *,
+    named: bool,
+) -> Response:
+    """A stream of the deliveries of some subscriptions."""
+    broker = broker_of(request)
+    position, gap = _position(request, broker)
+    inline = _inline(request)
+    stream = EventStream(broker, wakeups_of(request), standing, keys, position)
+    stream.delivered = metrics_of(request).delivered.labels("events").inc
+    events = stream.events(gap, inline=inline, named=named)
+    return StreamingResponse(events, headers=_HEADERS, media_type="text/event-stream")
+
+
+def _position(request: Request, broker: Broker) -> tuple[int, dict[str, Any] | None]:
+    """Where a stream begins, and the gap to report first."""
+    text = request.headers.get("last-event-id") or request.query_params.get("after")
+    head = broker.matched_to
+    if text is None or text == "":
+        return head, None
+    if not (text.isascii() and text.isdigit() and len(text) < 20):
+        raise ProblemError(400, f"Last-Event-ID {text[:40]!r} is not a sequence; send the id of an event, or none")
+    if int(text) > head:
+        return head, {"from": head + 1, "to": int(text), "reason": "unknown"}
+    return int(text), None
+
+
+def _inline(request: Request) -> bool:
+    text = request.query_params.get("bodies", "inline")
+    if text not in ("inline", "links"):
+        raise ProblemError(400, f"bodies={text!r}: must be 'inline' or 'links'")
+    return text == "inline"
+
+
+class EventStream:
+    """The deliveries of some subscriptions after a position, as they come."""
+
+    def __init__(
+        self,
+        broker: Broker,
+        wakeups: Wakeups,
+        standing: Callable[[], list[tuple[str, StandingSubscription]]],
+        keys: list[Hashable],
+        position: int,
+    ) -> None:
+        self._broker = broker
+        self._wakeups = wakeups
+        self._standing = standing
+        self._keys = keys
+        self._position = position
+        self.delivered: Callable[[], object] = int  # called after each document
+
+    async def events(self, gap: dict[str, Any] | None, *, inline: bool, named: bool) -> AsyncIterator[bytes]:
+        """The stream's bytes."""
+        # The first bytes come at once: they show the client that the stream is open, and where it begins.
+        yield _heartbeat(self._position)
+        if gap is not None:
+            yield _gap_event(gap)
+        while self._broker.failure is None:
+            with self._wakeups.registered(self._all_keys()) as event:
+                async for chunk in self._new(inline=inline, named=named):
+                    yield chunk
+                if not self._standing() and not named:
+                    yield b"event: end\ndata: {}\n\n"
+                    return
+                try:
+                    await asyncio.wait_for(event.wait(), HEARTBEAT_SECONDS)
+                except TimeoutError:
+                    # Everything up to here was searched, so a reader that resumes here misses nothing.
+                    self._position = max(self._position, await self._searched_position())
+                    yield _heartbeat(self._position)
+
+    def _all_keys(self) -> list[Hashable]:
+        keys = [*self._keys, FEEDS]
+        indexes = self._broker.indexes
+        for _, standing in self._standing():
+            record = standing.record
+            for feed in record.feeds or tuple(indexes):
+                index = indexes.get(feed)
+                pattern = None if index is None else index.pattern(record.pattern)
+                if pattern is not None:
+                    keys.append(("pattern", feed, pattern.number))
+        return keys
+
+    async def _searched_position(self) -> int:
+        """A position without deliveries between it and this stream's own."""
+        sequences, searched = await self._search()
+        return searched if not sequences else self._position
+
+    async def _new(self, *, inline: bool, named: bool) -> AsyncIterator[bytes]:
+        """Events for everything up to the present."""
+        while True:
+            try:
+                head = self._broker.matched_to
+                found, searched = await self._search()
+            except TrimmedError as error:
+                yield _gap_event({"from": self._position + 1, "to": error.first - 1, "reason": "trimmed"})
+                self._position = error.first - 1
+                continue
+            sequences = sorted(found)
+            try:
+                entries = self._broker.recent.cached(sequences)
+                if entries is None:
+                    entries = await asyncio.to_thread(self._broker.recent.entries, sequences)
+            except TrimmedError:
+                continue
+            for sequence, (entry, document) in zip(sequences, entries, strict=True):
+                yield _document_event(entry, document, found[sequence] if named else None, inline=inline)
+                self._position = sequence
+                self.delivered()
+            self._position = max(self._position, searched)
+            if searched >= head:
+                return
+
+    async def _search(self) -> tuple[dict[int, list[str]], int]:
+        """The next deliveries, each with the subscriptions it is for, and how far the search came."""
+        position = self._position
+        standing = self._standing()
+        results = []
+        searched = self._broker.matched_to
+        for id, each in standing:
+            quick = self._broker.deliveries(each, position, _STEP, scan=False)
+            if quick.searched_to <= position < self._broker.matched_to:
+                quick = await asyncio.to_thread(self._broker.deliveries, each, position, _STEP)
+            results.append((id, quick.sequences))
+            searched = min(searched, quick.searched_to)
+        found: dict[int, list[str]] = {}
+        for id, sequences in results:
+            for sequence in sequences:
+                if sequence <= searched:
+                    found.setdefault(sequence, []).append(id)
+        return found, searched
+
+
+def _heartbeat(position: int) -> bytes:
+    return b"id: %d\n: heartbeat\n\n" % position
+
+
+def _gap_event(gap: dict[str, Any]) -> bytes:
+    return b"event: gap\ndata: %s\n\n" % json.encode(gap)
+
+
+def _document_event(entry: LogEntry, document: DocumentRecord, ids: list[str] | None, *, inline: bool) -> bytes:
+    content = shown_document(entry, document, inline=inline)
+    if ids is not None:
+        content["subscriptions"] = ids
+    return b"id: %d\nevent: document\ndata: %s\n\n" % (entry.sequence, json.encode(content))
+
+
+def shown_document(entry: LogEntry, document: DocumentRecord, *, inline: bool = True) -> dict[str, Any]:
+    """A document as deliveries show it; a body that is not UTF-8 comes in Base64."""
+    content: dict[str, Any] = {
+        "sequence": entry.sequence,
+        "feed": document.feed,
+        "time": entry.time / 1_000_000,
+        "media_type": document.media_type,
+    }
+    if document.id is not None:
+        content["id"] = document.id
+    if document.attributes:
+        content["attributes"] = document.attributes
+    if document.error is not None:
+        content["error"] = document.error
+    if not inline:
+        content["link"] = f"/v1/documents/{entry.sequence}"
+    else:
+        try:
+            content["body"] = entry.body.decode()
+        except UnicodeDecodeError:
+            content["body_base64"] = entry.body
+    return content

@@ -1,0 +1,65 @@
+"""What operators and readers of documents ask: a document, the feeds, health and readiness."""
+
+import asyncio
+import re
+from typing import Final
+
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+
+from pathcast.log import LogError, TrimmedError
+
+from .problems import ProblemError
+from .request_bodies import answer
+from .request_context import access_of, broker_of
+
+_MEDIA_TYPE: Final = re.compile(r"[A-Za-z0-9!#$&^_.+-]{1,127}/[A-Za-z0-9!#$&^_.+-]{1,127}")
+
+
+async def get_document(request: Request) -> Response:
+    """GET /v1/documents/{sequence}: the bytes as they came."""
+    sequence = int(request.path_params["sequence"])
+    broker = broker_of(request)
+    try:
+        ((entry, document),) = await asyncio.to_thread(broker.recent.entries, [sequence])
+    except TrimmedError:
+        raise
+    except LogError:
+        raise _not_a_document(sequence) from None
+    access = access_of(request)
+    may_read = access.read is None or document.feed in access.read
+    if not (may_read and await asyncio.to_thread(broker.is_visible, access.tenant, document.feed, sequence)):
+        # The same answer, so that nobody learns which feeds there are.
+        raise _not_a_document(sequence)
+    # A document is shown as data, never run: browsers must not render it.
+    headers = {"x-content-type-options": "nosniff", "content-disposition": "attachment", "pathcast-feed": document.feed}
+    # A CloudEvent names its media type in JSON: any text.
+    media_type = document.media_type if _MEDIA_TYPE.fullmatch(document.media_type) else "application/octet-stream"
+    return Response(entry.body, 200, headers, media_type)
+
+
+def _not_a_document(sequence: int) -> ProblemError:
+    return ProblemError(404, f"record {sequence} is not a document that you may read")
+
+
+async def list_feeds(request: Request) -> Response:
+    """GET /v1/feeds."""
+    access, broker = access_of(request), broker_of(request)
+    names = sorted(name for name in broker.state.feeds.copy() if access.read is None or name in access.read)
+    if not access.administer:  # the patterns are those of all tenants
+        return answer({"feeds": [{"name": name} for name in names]})
+    return answer({"feeds": [{"name": name, "patterns": len(broker.indexes[name])} for name in names]})
+
+
+async def health(request: Request) -> Response:
+    """GET /healthz: 200 while the process can do its work; 503 means restart it.
+
+    Anyone may ask, so the answer does not say why; the server's log does.
+    """
+    failed = broker_of(request).failure is not None
+    return PlainTextResponse("the broker has stopped; restart it\n", 503) if failed else PlainTextResponse("ok\n")
+
+
+async def ready(request: Request) -> Response:
+    """GET /readyz: 200 while requests are welcome."""
+    return await health(request)

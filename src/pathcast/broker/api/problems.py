@@ -1,0 +1,83 @@
+"""Problems: every error that the broker answers with, as `application/problem+json` (RFC 9457).
+
+    {"title": "Unprocessable Content", "status": 422, "detail": "…", "line": 3, "column": 7}
+
+`detail` says what is wrong and what to do. An unreadable document or expression has its position.
+"""
+
+from http import HTTPStatus
+from typing import Any
+
+from msgspec import json
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+
+from pathcast.errors import LimitError, PathcastError, PatternError
+from pathcast.log import LogFullError, TrimmedError
+
+from ..sequencer import StoppedError
+
+
+class ProblemError(PathcastError):
+    """An error with an HTTP status, headers, and further fields of the answer."""
+
+    def __init__(
+        self, status: int, reason: str, *, headers: dict[str, str] | None = None, more: dict[str, Any] | None = None
+    ) -> None:
+        super().__init__(reason)
+        self.status = status
+        self.headers = headers or {}
+        self.more = more or {}
+
+
+def problem_of(error: PathcastError) -> ProblemError:
+    """The problem that an error of Pathcast is for a client."""
+    match error:
+        case ProblemError():
+            return error
+        case LogFullError():
+            return ProblemError(507, error.reason, headers={"retry-after": "60"})
+        case StoppedError():
+            return ProblemError(503, error.reason, headers={"retry-after": "5"})
+        case TrimmedError():
+            return ProblemError(410, error.reason, more={"first": error.first})
+        case PatternError():
+            return ProblemError(
+                422, error.reason, more={**position(error), "explanation": str(error), "supported": error.supported}
+            )
+        case LimitError():
+            return ProblemError(413 if "bytes" in error.reason else 422, error.reason, more=position(error))
+        case _:
+            return ProblemError(422, error.reason, more=position(error))
+
+
+def position(error: PathcastError) -> dict[str, int]:
+    """Line and column of an error, if they are known."""
+    found = {"line": error.line, "column": error.column}
+    return {key: value for key, value in found.items() if value is not None}
+
+
+def problem_response(problem: ProblemError) -> Response:
+    """The answer for a problem."""
+    more = {key: value for key, value in problem.more.items() if value is not None}
+    content = {"title": HTTPStatus(problem.status).phrase, "status": problem.status, "detail": problem.reason, **more}
+    return Response(json.encode(content), problem.status, problem.headers, "application/problem+json")
+
+
+async def on_pathcast_error(_: Request, error: Exception) -> Response:
+    """Starlette's handler for errors of Pathcast."""
+    assert isinstance(error, PathcastError)
+    return problem_response(problem_of(error))
+
+
+async def on_http_error(_: Request, error: Exception) -> Response:
+    """Starlette's handler for unknown paths and methods."""
+    assert isinstance(error, HTTPException)
+    advice = {
+        404: "no such path; paths begin with /v1/feeds, /v1/documents, /v1/subscriptions or /v1/subscribers",
+        405: "this path does not support the method; the allow header lists those that it does",
+    }
+    problem = ProblemError(error.status_code, advice.get(error.status_code, error.detail))
+    problem.headers = dict(error.headers or {})
+    return problem_response(problem)

@@ -1,0 +1,150 @@
+"""Deliveries on request: pull with leases, acknowledge, give back, replay; the status of a subscription.
+
+    POST …:pull?limit=&wait=     at most `limit` deliveries, each on a lease of `ack_wait` seconds
+    POST …:ack   {"sequences"}   done: these deliveries never come again
+    POST …:nack  {"sequences"}   not done: they come again, with `attempt` one higher
+    POST …:replay {"from"}       moves the cursor back (or forward)
+
+A delivery whose lease runs out comes again. At most `in_flight` deliveries are out or acknowledged out of order.
+"""
+
+import asyncio
+from typing import Any, Final
+
+from msgspec import Struct
+from starlette.requests import Request
+from starlette.responses import Response
+
+from ..broker import Pulled
+from ..broker_records import CursorRecord
+from ..broker_state import StandingSubscription
+from .events_api import shown_document
+from .metrics import metrics_of
+from .problems import ProblemError
+from .request_bodies import JSON_BYTES, answer, body_of, decoded, whole_number
+from .request_context import access_of, broker_of, subscription_of, wakeups_of
+
+LIMIT: Final = 1_000
+WAIT_SECONDS: Final = 60
+
+
+class Sequences(Struct, forbid_unknown_fields=True):
+    """The deliveries that a request is about; `delay` in seconds before they come again (for `:nack`)."""
+
+    sequences: list[int]
+    delay: float = 0.0
+
+
+class Replay(Struct, forbid_unknown_fields=True):
+    """The first sequence to deliver again."""
+
+    sequence: int
+
+
+async def pull(request: Request) -> Response:
+    """POST /v1/subscriptions/{id}:pull."""
+    limit = whole_number(request, "limit", 100, LIMIT)
+    wait = whole_number(request, "wait", 0, WAIT_SECONDS)
+    broker, wakeups = broker_of(request), wakeups_of(request)
+    deadline = asyncio.get_running_loop().time() + wait
+    while True:
+        standing = subscription_of(request)
+        keys = [("subscription", access_of(request).tenant, request.path_params["id"])]
+        keys += [
+            ("pattern", feed, pattern.number)
+            for feed in standing.record.feeds or tuple(broker.indexes)
+            if (index := broker.indexes.get(feed)) and (pattern := index.pattern(standing.record.pattern))
+        ]
+        with wakeups.registered(keys) as event:
+            pulled = await asyncio.to_thread(_pulled, request, standing, limit)
+            left = deadline - asyncio.get_running_loop().time()
+            if pulled.deliveries or pulled.gap or left <= 0:
+                metrics_of(request).delivered.labels("pull").inc(len(pulled.deliveries))
+                return answer(_shown(pulled))
+            try:
+                # A lease may run out while nothing is published.
+                await asyncio.wait_for(event.wait(), min(left, 1.0))
+            except TimeoutError:
+                continue
+
+
+def _pulled(request: Request, standing: StandingSubscription, limit: int) -> Pulled:
+    config = standing.record.config
+    tenant, id = access_of(request).tenant, request.path_params["id"]
+    return broker_of(request).pull(
+        tenant, id, limit, lease_seconds=config.get("ack_wait", 30.0), in_flight=config.get("in_flight", 256)
+    )
+
+
+def _shown(pulled: Pulled) -> dict[str, Any]:
+    content: dict[str, Any] = {
+        "deliveries": [
+            {**shown_document(each.entry, each.document), "attempt": each.attempt} for each in pulled.deliveries
+        ]
+    }
+    if pulled.gap is not None:
+        content["gap"] = {"from": pulled.gap.begin, "to": pulled.gap.end - 1, "reason": "trimmed"}
+    return content
+
+
+async def acknowledge(request: Request) -> Response:
+    """POST /v1/subscriptions/{id}:ack: 200 once the acknowledgement is durable."""
+    subscription_of(request)
+    wanted = await _sequences(request)
+    tenant, id = access_of(request).tenant, request.path_params["id"]
+    future, unknown = await asyncio.to_thread(broker_of(request).acknowledge, tenant, id, wanted.sequences)
+    await asyncio.wrap_future(future)
+    if unknown:
+        raise ProblemError(
+            422,
+            f"{len(unknown)} of the sequences are no deliveries of {id!r}; the others are acknowledged",
+            more={"unknown": unknown},
+        )
+    return answer({"acknowledged": len(wanted.sequences)})
+
+
+async def give_back(request: Request) -> Response:
+    """POST /v1/subscriptions/{id}:nack."""
+    subscription_of(request)
+    wanted = await _sequences(request)
+    if not 0 <= wanted.delay <= 43_200:
+        raise ProblemError(422, f"delay must be between 0 and 43,200 seconds, got {wanted.delay}")
+    tenant, id = access_of(request).tenant, request.path_params["id"]
+    unknown = broker_of(request).give_back(tenant, id, wanted.sequences, wanted.delay)
+    return answer({"returned": len(wanted.sequences) - len(unknown), "without_lease": unknown})
+
+
+async def replay(request: Request) -> Response:
+    """POST /v1/subscriptions/{id}:replay: deliveries from this sequence on come again."""
+    standing = subscription_of(request)
+    broker = broker_of(request)
+    wanted = decoded(await body_of(request, JSON_BYTES), Replay, "the replay request")
+    if not 1 <= wanted.sequence <= broker.matched_to + 1:
+        raise ProblemError(422, f"sequence must be between 1 and {broker.matched_to + 1}, got {wanted.sequence}")
+    if wanted.sequence < broker.log.first:
+        raise ProblemError(410, f"documents before {broker.log.first} were trimmed; replay from {broker.log.first}")
+    tenant, id = access_of(request).tenant, request.path_params["id"]
+    await asyncio.wrap_future(broker.change([CursorRecord(tenant, id, wanted.sequence - 1, replay=True)]))
+    return answer(_status(broker, id, standing))
+
+
+async def status(request: Request) -> Response:
+    """GET /v1/subscriptions/{id}/status: cursor, head, and what is out."""
+    return answer(_status(broker_of(request), request.path_params["id"], subscription_of(request)))
+
+
+def _status(broker: Any, id: str, standing: StandingSubscription) -> dict[str, Any]:
+    cursor = standing.own_cursor()
+    return {
+        "id": id,
+        "cursor": cursor.floor,
+        "head": broker.matched_to,
+        "lag": max(0, broker.matched_to - cursor.floor),
+        "out": len(cursor.leases),
+        "acknowledged_out_of_order": len(cursor.acknowledged),
+    }
+
+
+async def _sequences(request: Request) -> Sequences:
+    wanted: Sequences = decoded(await body_of(request, JSON_BYTES), Sequences, "the list of sequences")
+    return wanted

@@ -1,0 +1,60 @@
+"""Bodies of requests: read up to a limit, decoded into a declared type."""
+
+from typing import Any, Final
+
+from msgspec import DecodeError, ValidationError, json
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+
+from .problems import ProblemError
+
+# JSON bodies other than documents: a subscription has an expression of at most 64 KiB, and namespaces.
+JSON_BYTES: Final = 1 << 20
+
+
+async def body_of(request: Request, limit: int) -> bytes:
+    """The body of a request, if it has at most `limit` bytes; otherwise it is not read to its end."""
+    declared = request.headers.get("content-length", "")
+    if declared.isascii() and declared.isdigit() and int(declared) > limit:
+        raise _too_large(limit)
+    chunks: list[bytes] = []
+    size = 0
+    try:
+        async for chunk in request.stream():
+            size += len(chunk)
+            if size > limit:
+                raise _too_large(limit)
+            chunks.append(chunk)
+    except ClientDisconnect:
+        # Nobody reads this answer: the client has gone, or was too slow.
+        raise ProblemError(408, "the client disconnected before the end of its body") from None
+    return b"".join(chunks)
+
+
+def _too_large(limit: int) -> ProblemError:
+    return ProblemError(
+        413, f"the body has more than {limit:,} bytes; send less in one request", headers={"connection": "close"}
+    )
+
+
+def decoded(body: bytes, kind: Any, what: str) -> Any:
+    """A JSON body as a value of a type."""
+    try:
+        return json.decode(body, type=kind)
+    except (DecodeError, ValidationError, UnicodeDecodeError) as error:
+        raise ProblemError(400, f"{what} is malformed: {error}") from None
+
+
+def whole_number(request: Request, name: str, default: int, most: int) -> int:
+    """A parameter of the query that is a number from 0 to `most`."""
+    text = request.query_params.get(name)
+    if text is None:
+        return default
+    if not (text.isascii() and text.isdigit() and len(text) < 20 and int(text) <= most):
+        raise ProblemError(400, f"{name}={text!r}: must be a number from 0 to {most:,}")
+    return int(text)
+
+
+def answer(content: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    """A JSON answer."""
+    return Response(json.encode(content), status, headers, "application/json")

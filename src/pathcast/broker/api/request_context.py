@@ -1,0 +1,61 @@
+"""What a request refers to: the broker, its sender, a feed, a subscription."""
+
+from starlette.requests import Request
+
+from ..broker import Broker
+from ..broker_state import StandingSubscription
+from ..tokens.scopes import is_name
+from .access import LOCAL, Access
+from .problems import ProblemError
+from .tenant_quotas import TenantQuotas
+from .wakeups import Wakeups
+
+
+def broker_of(request: Request) -> Broker:
+    """The broker that the application serves."""
+    broker: Broker = request.app.state.broker
+    return broker
+
+
+def wakeups_of(request: Request) -> Wakeups:
+    """What wakes waiting readers."""
+    wakeups: Wakeups = request.app.state.wakeups
+    return wakeups
+
+
+def quotas_of(request: Request) -> TenantQuotas:
+    """What tenants may use."""
+    quotas: TenantQuotas = request.app.state.quotas
+    return quotas
+
+
+def access_of(request: Request) -> Access:
+    """The sender of a request, and what they may do."""
+    access: Access = request.scope.get("pathcast.access", LOCAL)
+    return access
+
+
+def feed_of(request: Request) -> str:
+    """The feed in the path."""
+    return checked_name(request.path_params["feed"], "feed")
+
+
+def checked_name(name: str, what: str) -> str:
+    """A valid name; `ProblemError` for any other."""
+    if not is_name(name):
+        raise ProblemError(
+            400,
+            f"{what} {name[:140]!r}: must be 1 to 128 letters, digits or _ . ~ @ - and begin with a letter, digit or _",
+        )
+    return name
+
+
+def subscription_of(request: Request) -> StandingSubscription:
+    """The subscription in the path, if the sender may act for its subscriber."""
+    access = access_of(request)
+    id = checked_name(request.path_params["id"], "subscription")
+    found = broker_of(request).state.subscriptions.get((access.tenant, id))
+    if found is None:
+        raise ProblemError(404, f"there is no subscription {id!r}; create it with PUT /v1/subscriptions/{id}")
+    access.check_subscriber(found.record.subscriber)
+    return found

@@ -1,0 +1,155 @@
+"""A subscription as clients write it: a CloudEvents Subscription object, with a filter dialect of ours.
+
+    {"subscriber": "ada", "feeds": ["news"],
+     "filters": [{"xpath": {"expression": "//f:quote[@price > 5]", "namespaces": {"f": "urn:f"}}}],
+     "sink": "https://example.org/hook",
+     "config": {"from": "now", "in_flight": 256, "ack_wait": 30, "max_deliver": 10}}
+
+`{"xpath": "//title"}` is short for a filter without namespaces.
+"""
+
+from datetime import datetime
+from typing import Annotated, Any, Final
+
+from msgspec import Meta, Struct, ValidationError, convert, field
+
+from pathcast.errors import PathcastError
+from pathcast.log import Log
+from pathcast.patterns import parse
+
+from ..broker_records import SubscriptionRecord
+from ..broker_state import StandingSubscription
+from .access import Access
+from .problems import ProblemError, problem_of
+from .request_context import checked_name
+
+# Bounds on one expression and its namespaces.
+NAMESPACES: Final = 64
+FEEDS: Final = 256
+
+
+class XPathFilter(Struct, forbid_unknown_fields=True):
+    """An XPath expression, and the namespaces of its prefixes."""
+
+    expression: str
+    namespaces: dict[str, str] = {}
+
+
+class Filter(Struct, forbid_unknown_fields=True):
+    """One filter; `xpath` is the only dialect."""
+
+    xpath: XPathFilter
+
+
+class Config(Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """How deliveries are made. `from`: the first document, as `now`, a sequence or a time."""
+
+    begin: int | str = field(name="from", default="now")
+    in_flight: Annotated[int, Meta(ge=1, le=65_536)] = 256
+    ack_wait: Annotated[float, Meta(gt=0, le=43_200)] = 30.0
+    max_deliver: Annotated[int, Meta(ge=1, le=1_000_000)] | None = None
+
+
+class Definition(Struct, forbid_unknown_fields=True):
+    """What a client sends to create or change a subscription."""
+
+    id: str | None = None
+    subscriber: str | None = None
+    feeds: list[str] = []
+    filters: list[Filter] | None = None
+    xpath: str | None = None
+    sink: str | None = None
+    config: Config = field(default_factory=Config)
+
+    def filter(self) -> XPathFilter:
+        """The one filter of the definition."""
+        if (self.xpath is None) == (self.filters is None):
+            raise ProblemError(422, 'a subscription needs either xpath or filters, for example {"xpath": "//title"}')
+        if self.xpath is not None:
+            return XPathFilter(self.xpath)
+        if self.filters is None or len(self.filters) != 1:
+            raise ProblemError(
+                422, f"filters has {len(self.filters or [])} items; give one xpath filter (join tests with and)"
+            )
+        return self.filters[0].xpath
+
+
+def record_of(definition: Definition, id: str, access: Access, log: Log) -> SubscriptionRecord:
+    """The checked record of a subscription."""
+    if definition.id not in (None, id):
+        raise ProblemError(
+            422, f"the body has id {definition.id!r}, the path {id!r}; give the same id, or omit it in the body"
+        )
+    subscriber = checked_name(definition.subscriber or access.name, "subscriber")
+    access.check_subscriber(subscriber)
+    if len(definition.feeds) > FEEDS:
+        raise ProblemError(422, f"feeds has {len(definition.feeds)} items; give at most {FEEDS}, or none for all feeds")
+    for feed in definition.feeds:
+        access.check_read(checked_name(feed, "feed"))
+    if not definition.feeds and access.read is not None:
+        raise ProblemError(403, "this token reads some feeds only; name them in feeds")
+    wanted = definition.filter()
+    if len(wanted.namespaces) > NAMESPACES:
+        raise ProblemError(422, f"namespaces has {len(wanted.namespaces)} items; give at most {NAMESPACES}")
+    try:
+        pattern = str(parse(wanted.expression, wanted.namespaces or None))
+    except PathcastError as error:
+        raise problem_of(error) from None
+    except (TypeError, ValueError) as error:
+        raise ProblemError(422, str(error)) from None
+    config = definition.config
+    settings: dict[str, Any] = {"in_flight": config.in_flight, "ack_wait": config.ack_wait}
+    if config.max_deliver is not None:
+        settings["max_deliver"] = config.max_deliver
+    return SubscriptionRecord(
+        access.tenant,
+        id,
+        subscriber,
+        wanted.expression,
+        pattern,
+        wanted.namespaces,
+        tuple(dict.fromkeys(definition.feeds)),
+        definition.sink,
+        settings,
+        _begin(config.begin, log),
+    )
+
+
+def _begin(begin: int | str, log: Log) -> int | None:
+    """The first sequence of a subscription; None for the sequence of its own record."""
+    if begin == "now":
+        return None
+    if isinstance(begin, str):
+        try:
+            time = convert(begin, datetime)
+        except ValidationError:
+            raise ProblemError(
+                422, f"config.from {begin[:40]!r} must be 'now', a sequence, or a time such as '2026-01-31T12:00:00Z'"
+            ) from None
+        if time.tzinfo is None:
+            raise ProblemError(422, f"config.from {begin!r} has no time zone; add one, such as Z")
+        return log.sequence_at(int(time.timestamp() * 1_000_000))
+    if begin < 1:
+        raise ProblemError(422, f"config.from must be at least 1, got {begin}")
+    return begin
+
+
+def shown(id: str, standing: StandingSubscription) -> dict[str, Any]:
+    """A subscription as clients read it."""
+    record = standing.record
+    xpath: dict[str, Any] = {"expression": record.expression}
+    if record.namespaces:
+        xpath["namespaces"] = record.namespaces
+    found: dict[str, Any] = {
+        "id": id,
+        "subscriber": record.subscriber,
+        "feeds": record.feeds,
+        "filters": [{"xpath": xpath}],
+        "config": record.config,
+        "created": standing.created,
+        "valid_from": standing.current.begin,
+        "ordinal": standing.current.ordinal,
+    }
+    if record.sink is not None:
+        found["sink"] = record.sink
+    return found

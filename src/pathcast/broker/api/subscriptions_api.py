@@ -1,0 +1,158 @@
+"""Subscriptions over HTTP: create, change, read, list, end, check."""
+
+import asyncio
+from heapq import nsmallest
+from operator import itemgetter
+from typing import Any, Final
+
+from msgspec import Struct
+from starlette.requests import Request
+from starlette.responses import Response
+
+from pathcast.errors import PathcastError
+
+from ..broker import Broker
+from ..broker_records import SubscriptionRecord
+from .access import Access
+from .problems import ProblemError, problem_of
+from .request_bodies import JSON_BYTES, answer, body_of, decoded, whole_number
+from .request_context import access_of, broker_of, checked_name, quotas_of, subscription_of
+from .subscription_definition import Definition, record_of, shown
+
+# Subscriptions per page, and per bulk request.
+PAGE: Final = 1_000
+BULK_BYTES: Final = 256 << 20
+BULK_GROUP: Final = 4_096
+
+
+class BulkItem(Definition):
+    """One line of a bulk request; it needs an id."""
+
+
+async def put_subscription(request: Request) -> Response:
+    """PUT /v1/subscriptions/{id}: 201 if it is new, 200 if it was changed."""
+    access, broker = access_of(request), broker_of(request)
+    id = checked_name(request.path_params["id"], "subscription")
+    definition = decoded(await body_of(request, JSON_BYTES), Definition, "the subscription")
+    before = broker.state.subscriptions.get((access.tenant, id))
+    if before is not None:
+        access.check_subscriber(before.record.subscriber)
+    record = await asyncio.to_thread(record_of, definition, id, access, broker.log)
+    quotas = quotas_of(request)
+    quotas.admit(record)
+    try:
+        await asyncio.wrap_future(broker.subscribe(record))
+    finally:
+        quotas.settle([record])
+    found = broker.state.subscriptions.get((access.tenant, id))
+    if found is None:
+        raise ProblemError(409, f"subscription {id!r} was deleted at the same time; put it again")
+    return answer(shown(id, found), 200 if before is not None else 201)
+
+
+async def get_subscription(request: Request) -> Response:
+    """GET /v1/subscriptions/{id}."""
+    return answer(shown(request.path_params["id"], subscription_of(request)))
+
+
+async def delete_subscription(request: Request) -> Response:
+    """DELETE /v1/subscriptions/{id}: it ends where the answer's sequence stands in the log."""
+    subscription_of(request)
+    id = request.path_params["id"]
+    sequence = await asyncio.wrap_future(broker_of(request).unsubscribe(access_of(request).tenant, id))
+    return answer({"id": id, "ended": sequence})
+
+
+async def list_subscriptions(request: Request) -> Response:
+    """GET /v1/subscriptions?limit=&after=&subscriber=: in the order of ids; `next` is the `after` of the next page."""
+    access, state = access_of(request), broker_of(request).state
+    limit = whole_number(request, "limit", 100, PAGE)
+    after = request.query_params.get("after", "")
+    subscriber = request.query_params.get("subscriber")
+    if subscriber is not None:
+        access.check_subscriber(subscriber)
+        ids = list(state.by_subscriber.get((access.tenant, subscriber), ()))
+    elif access.subscribers is not None:
+        of = [state.by_subscriber.get((access.tenant, each), set()) for each in access.subscribers]
+        ids = [id for each in of for id in list(each)]
+    else:
+        ids = [id for tenant, id in list(state.subscriptions) if tenant == access.tenant]
+    page = nsmallest(limit + 1, (id for id in ids if id > after))
+    found: list[dict[str, Any]] = []
+    for id in page[:limit]:
+        standing = state.subscriptions.get((access.tenant, id))
+        if standing is not None and (access.subscribers is None or standing.record.subscriber in access.subscribers):
+            found.append(shown(id, standing))
+    result: dict[str, Any] = {"subscriptions": found, "total": len(ids)}
+    if len(page) > limit:
+        result["next"] = page[limit - 1]
+    return answer(result)
+
+
+async def post_subscriptions(request: Request) -> Response:
+    """POST /v1/subscriptions: one subscription per line (NDJSON); the good ones are created, the others reported."""
+    access, broker = access_of(request), broker_of(request)
+    lines = (await body_of(request, BULK_BYTES)).splitlines()
+    errors: list[dict[str, Any]] = []
+    created, quotas = 0, quotas_of(request)
+    for begin in range(0, len(lines), BULK_GROUP):
+        group = list(enumerate(lines[begin : begin + BULK_GROUP], begin + 1))
+        checked, wrong = await asyncio.to_thread(_records, group, access, broker)
+        records: list[SubscriptionRecord] = []
+        try:
+            for number, record in checked:
+                try:
+                    quotas.admit(record)
+                except ProblemError as problem:
+                    wrong.append(_error(number, problem))
+                else:
+                    records.append(record)
+            if records:
+                await asyncio.wrap_future(broker.change(records))
+        finally:
+            quotas.settle(records)
+        created += len(records)
+        errors += sorted(wrong, key=itemgetter("line"))
+    return answer({"accepted": created, "errors": errors[:PAGE], "rejected": len(errors)}, 200 if created else 422)
+
+
+def _error(line: int, problem: ProblemError) -> dict[str, Any]:
+    return {"line": line, "status": problem.status, "detail": problem.reason}
+
+
+def _records(
+    group: list[tuple[int, bytes]], access: Access, broker: Broker
+) -> tuple[list[tuple[int, SubscriptionRecord]], list[dict[str, Any]]]:
+    """The records of some lines, with their lines, and what is wrong with the other lines."""
+    records: list[tuple[int, SubscriptionRecord]] = []
+    errors: list[dict[str, Any]] = []
+    for number, line in group:
+        if not line.strip():
+            continue
+        try:
+            item = decoded(line, BulkItem, "the subscription")
+            if item.id is None:
+                raise ProblemError(422, "a subscription in a bulk request needs an id")
+            before = broker.state.subscriptions.get((access.tenant, item.id))
+            if before is not None:
+                access.check_subscriber(before.record.subscriber)
+            record = record_of(item, checked_name(item.id, "subscription"), access, broker.log)
+            records.append((number, record))
+        except PathcastError as error:
+            errors.append(_error(number, problem_of(error)))
+    return records, errors
+
+
+class Check(Struct):
+    """What a check says of an expression."""
+
+    normal_form: str
+
+
+async def check_subscription(request: Request) -> Response:
+    """POST /v1/subscriptions:check: parse a subscription without saving it."""
+    definition = decoded(await body_of(request, JSON_BYTES), Definition, "the subscription")
+    record = await asyncio.to_thread(
+        record_of, definition, definition.id or "checked", access_of(request), broker_of(request).log
+    )
+    return answer(Check(record.pattern))

@@ -1,0 +1,88 @@
+"""Quotas: what each tenant may use.
+
+    subscriptions, sinks   counted by the state, plus what was admitted and is not in the log yet
+    publish rate           a bucket per tenant, filled at the rate, with at most one second's worth. A publication may
+                           overdraw it, so one of any size passes; the next waits until the debt is paid
+
+Threads: the event loop's only, so what is admitted is counted before anybody else asks.
+"""
+
+import math
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+
+from ..broker_records import SubscriptionRecord
+from ..broker_state import BrokerState
+from ..settings.broker_sections import Quotas
+from .problems import ProblemError
+
+# Seconds after which a tenant may ask again for a subscription: somebody has to end one first.
+_RETRY = {"retry-after": "60"}
+
+
+class TenantQuotas:
+    """Admits subscriptions and publications."""
+
+    def __init__(self, quotas: Quotas, state: BrokerState, clock: Callable[[], float] = time.monotonic) -> None:
+        self._quotas = quotas
+        self._state = state
+        self._clock = clock
+        self._new: dict[str, set[str]] = defaultdict(set)  # ids of subscriptions that are on their way to the log
+        self._sinks: dict[str, set[str]] = defaultdict(set)
+        self._buckets: dict[str, tuple[float, float]] = {}
+
+    def admit(self, record: SubscriptionRecord) -> None:
+        """Count a subscription that will be created or changed; `ProblemError` if it exceeds a quota."""
+        quotas, tenant = self._quotas, record.tenant
+        size = len(record.expression.encode("utf-8", "surrogatepass"))
+        size += sum(len(prefix) + len(uri) for prefix, uri in record.namespaces.items())
+        if size > quotas.expression:
+            raise ProblemError(
+                422, f"the expression has {size:,} bytes with its namespaces; at most {quotas.expression:,} allowed"
+            )
+        usage, new, sinks = self._state.usage_of(tenant), self._new[tenant], self._sinks[tenant]
+        is_new = (tenant, record.id) not in self._state.subscriptions and record.id not in new
+        if is_new and quotas.subscriptions is not None and usage.subscriptions + len(new) >= quotas.subscriptions:
+            raise ProblemError(
+                429,
+                f"the tenant has {quotas.subscriptions:,} subscriptions, as many as it may have; delete others first",
+                headers=_RETRY,
+            )
+        if record.sink is not None and record.sink not in usage.sinks and record.sink not in sinks:
+            if len(usage.sinks) + len(sinks) >= quotas.sinks:
+                raise ProblemError(
+                    429,
+                    f"the tenant has {quotas.sinks:,} sinks, as many as it may have; use one of them",
+                    headers=_RETRY,
+                )
+            sinks.add(record.sink)
+        if is_new:
+            new.add(record.id)
+
+    def settle(self, records: Iterable[SubscriptionRecord]) -> None:
+        """Stop counting what was admitted: it is in the state, or will not be."""
+        for record in records:
+            self._new[record.tenant].discard(record.id)
+            if record.sink is not None:
+                self._sinks[record.tenant].discard(record.sink)
+
+    def check_rate(self, tenant: str) -> None:
+        """`ProblemError` if a tenant has published more than its rate."""
+        rate = self._quotas.publish_rate
+        if rate is not None and (left := self._left(tenant, rate)) <= 0:
+            raise ProblemError(
+                429,
+                f"the tenant has published more than {rate:,} bytes per second; wait before the next publication",
+                headers={"retry-after": str(max(1, math.ceil(-left / rate)))},
+            )
+
+    def publish(self, tenant: str, size: int) -> None:
+        """Count the bytes of a publication."""
+        rate = self._quotas.publish_rate
+        if rate is not None:
+            self._buckets[tenant] = self._left(tenant, rate) - size, self._clock()
+
+    def _left(self, tenant: str, rate: int) -> float:
+        left, since = self._buckets.get(tenant, (float(rate), self._clock()))
+        return min(float(rate), left + (self._clock() - since) * rate)

@@ -1,0 +1,125 @@
+"""What the broker writes to its log: the kinds of records, each with a typed `meta` in JSON.
+
+    document        a document; the body is its bytes as they came. `error` if it cannot be read (a dead letter)
+    subscription    a subscription begins, or changes
+    unsubscription  a subscription ends
+    cursor          a subscriber acknowledged deliveries
+    feed            a feed's settings
+    tenant          a tenant's settings: its guard
+
+JSON, so that an operator can read the log with nothing but `sqlite3`. Readers ignore fields that they do not know.
+"""
+
+from typing import Any, Final
+
+from msgspec import DecodeError, Struct, ValidationError, json
+
+from pathcast.errors import PathcastError
+from pathcast.log import LogEntry, LogError, LogRecord
+
+
+class Failure(Struct, frozen=True, omit_defaults=True):
+    """Why a document cannot be read."""
+
+    reason: str
+    line: int | None = None
+    column: int | None = None
+
+    @classmethod
+    def of(cls, error: PathcastError) -> "Failure":
+        """The failure that an error describes."""
+        return cls(error.reason, error.line, error.column)
+
+
+class DocumentRecord(Struct, frozen=True, omit_defaults=True):
+    """A document of a feed. `id` is the publisher's own, for deduplication; `attributes` are the CloudEvent's."""
+
+    feed: str
+    publisher: str = ""
+    id: str | None = None
+    media_type: str = "application/xml"
+    attributes: dict[str, str] = {}
+    error: Failure | None = None
+
+
+class SubscriptionRecord(Struct, frozen=True, omit_defaults=True):
+    """A version of a subscription. `pattern` is the expression in normal form, without prefixes."""
+
+    tenant: str
+    id: str
+    subscriber: str
+    expression: str
+    pattern: str
+    namespaces: dict[str, str] = {}
+    feeds: tuple[str, ...] = ()
+    sink: str | None = None
+    config: dict[str, Any] = {}
+    begin: int | None = None  # the first sequence that it matches, if that is not its own
+
+
+class UnsubscriptionRecord(Struct, frozen=True):
+    """A subscription ends."""
+
+    tenant: str
+    id: str
+
+
+class CursorRecord(Struct, frozen=True, omit_defaults=True):
+    """A subscription's cursor: all deliveries up to `floor` are acknowledged, and those in `acknowledged`."""
+
+    tenant: str
+    id: str
+    floor: int
+    acknowledged: tuple[int, ...] = ()
+    replay: bool = False  # everything above the floor is delivered again, whatever was acknowledged or is out
+
+
+class FeedRecord(Struct, frozen=True, omit_defaults=True):
+    """The settings of a feed; a setting that is None has the broker's default."""
+
+    name: str
+    limits: dict[str, int] = {}
+    removed: bool = False
+
+
+class TenantRecord(Struct, frozen=True, omit_defaults=True):
+    """The settings of a tenant. Documents that do not match `pattern` are hidden from it; None hides nothing."""
+
+    tenant: str
+    guard: str | None = None
+    pattern: str | None = None  # the guard in normal form, without prefixes
+    namespaces: dict[str, str] = {}
+    begin: int | None = None  # the first document that it applies to, if that is not the next one
+
+
+Meta = DocumentRecord | SubscriptionRecord | UnsubscriptionRecord | CursorRecord | FeedRecord | TenantRecord
+DOCUMENT: Final = "document"
+KINDS: Final[dict[str, type[Meta]]] = {
+    DOCUMENT: DocumentRecord,
+    "subscription": SubscriptionRecord,
+    "unsubscription": UnsubscriptionRecord,
+    "cursor": CursorRecord,
+    "feed": FeedRecord,
+    "tenant": TenantRecord,
+}
+_KIND_OF: Final = {of: kind for kind, of in KINDS.items()}
+_DECODERS: Final = {kind: json.Decoder(of) for kind, of in KINDS.items()}
+_encode = json.Encoder().encode
+
+
+def log_record(meta: Meta, body: bytes = b"") -> LogRecord:
+    """The record of a log with this content."""
+    return LogRecord(_KIND_OF[type(meta)], _encode(meta), body)
+
+
+def meta_of(entry: LogEntry) -> Meta | None:
+    """The content of a log's record; None if a later version of Pathcast wrote a kind that this one does not know."""
+    decoder = _DECODERS.get(entry.kind)
+    if decoder is None:
+        return None
+    try:
+        return decoder.decode(entry.meta)
+    except (DecodeError, ValidationError) as error:
+        raise LogError(
+            f"record {entry.sequence} of the log ({entry.kind}) is malformed: {error}; restore a backup"
+        ) from None

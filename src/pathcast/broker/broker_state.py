@@ -1,0 +1,245 @@
+"""The state of the broker: what the records of the log, in their order, add up to.
+
+    record ──apply──▶ subscriptions, cursors, feeds, guards, deduplication window
+
+Live, after a restart and in any other reader of the log, the same records give the same state. The state is plain data:
+what matches documents (feed_index.py) is built from it.
+
+A *version* of a subscription matches document N when `begin <= N < end`. A change ends one version and begins the next,
+under the same cursor, so changing a subscription loses nothing. Ordinals number the versions in the order of the log.
+
+Only the sequencer's thread applies records. Other threads read single subscriptions; a subscription's versions are a
+tuple that is replaced.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from msgspec import DecodeError, Struct, ValidationError, msgpack
+
+from pathcast.log import LogError
+
+from .broker_records import (
+    CursorRecord,
+    DocumentRecord,
+    FeedRecord,
+    Meta,
+    SubscriptionRecord,
+    TenantRecord,
+    UnsubscriptionRecord,
+)
+from .deduplication_window import SIZE, DeduplicationWindow
+from .guards import GuardSpan, GuardSpans, since, with_guard
+from .subscription_cursor import SubscriptionCursor
+
+_FORMAT: Final = 1
+# Versions kept per subscription: one that changes all the time must not grow without bound.
+_VERSIONS: Final = 1_000
+
+
+class Version(Struct, frozen=True, gc=False):
+    """A version of a subscription: it matches the documents `begin <= N < end` of its feeds, or of all feeds."""
+
+    ordinal: int
+    begin: int
+    end: int | None
+    record: SubscriptionRecord
+
+
+class StandingSubscription(Struct, gc=False):
+    """A subscription with its current version, those before it (a replay may need them), and its cursor."""
+
+    created: int
+    versions: tuple[Version, ...]
+    cursor: SubscriptionCursor | None = None
+
+    @property
+    def current(self) -> Version:
+        """The version in force."""
+        return self.versions[-1]
+
+    @property
+    def record(self) -> SubscriptionRecord:
+        """The definition in force."""
+        return self.versions[-1].record
+
+    @property
+    def begin(self) -> int:
+        """The first sequence that it can match."""
+        return min(version.begin for version in self.versions)
+
+    def own_cursor(self) -> SubscriptionCursor:
+        """The cursor, created when it is first needed."""
+        if self.cursor is None:
+            self.cursor = SubscriptionCursor.at(self.begin - 1)
+        return self.cursor
+
+
+class TenantUsage(Struct):
+    """What a tenant uses: how many subscriptions, and how many of them have each sink."""
+
+    subscriptions: int = 0
+    sinks: dict[str, int] = {}
+
+    def add(self, record: SubscriptionRecord, count: int) -> None:
+        """`count` subscriptions more, or fewer, like a record."""
+        self.subscriptions += count
+        if record.sink is not None:
+            left = self.sinks.get(record.sink, 0) + count
+            if left:
+                self.sinks[record.sink] = left
+            else:
+                del self.sinks[record.sink]
+
+
+class _Saved(Struct):
+    """One subscription in a checkpoint."""
+
+    created: int
+    versions: list[Version]
+    cursor: tuple[int, list[int]] | None
+
+
+class _Checkpoint(Struct):
+    """The state as a checkpoint of the log holds it."""
+
+    format: int
+    ordinals: int
+    subscriptions: list[_Saved]
+    feeds: list[FeedRecord]
+    guards: dict[str, list[GuardSpan]] = {}
+
+
+class BrokerState:
+    """Subscriptions, cursors and feeds as of sequence `head`."""
+
+    def __init__(self, window: int = SIZE) -> None:
+        self.head = 0
+        self.ordinals = 0
+        self.subscriptions: dict[tuple[str, str], StandingSubscription] = {}
+        self.by_subscriber: dict[tuple[str, str], set[str]] = {}
+        self.feeds: dict[str, FeedRecord] = {}
+        self.guards: dict[str, GuardSpans] = {}
+        self.usage: dict[str, TenantUsage] = {}
+        self.published = DeduplicationWindow(window)
+
+    def apply(self, sequence: int, meta: Meta | None) -> None:
+        """Take the record at a sequence into account."""
+        self.head = sequence
+        match meta:
+            case DocumentRecord(publisher=publisher, id=str() as id):
+                self.published.add(publisher, id, sequence)
+            case SubscriptionRecord():
+                self._put(sequence, meta)
+            case UnsubscriptionRecord():
+                self._remove(meta)
+            case CursorRecord():
+                found = self.subscriptions.get((meta.tenant, meta.id))
+                if found is not None and meta.replay:
+                    found.cursor = SubscriptionCursor.at(meta.floor)
+                elif found is not None:
+                    found.own_cursor().move(meta.floor, meta.acknowledged)
+            case FeedRecord():
+                if meta.removed:
+                    self.feeds.pop(meta.name, None)
+                else:
+                    self.feeds[meta.name] = meta
+            case TenantRecord():
+                self.guards[meta.tenant] = with_guard(self.guards.get(meta.tenant, ()), sequence, meta)
+
+    def _put(self, sequence: int, record: SubscriptionRecord) -> None:
+        key = record.tenant, record.id
+        begin = sequence if record.begin is None else record.begin
+        found = self.subscriptions.get(key)
+        if found is None:
+            version = Version(self.ordinals, begin, None, record)
+            self.subscriptions[key] = StandingSubscription(sequence, (version,))
+        else:
+            before = found.current
+            self._forget_subscriber(before.record)
+            self._count(before.record, -1)
+            ended = Version(before.ordinal, before.begin, sequence, before.record)
+            # A change takes effect where it stands in the log: what the version before it matched stays matched.
+            version = Version(self.ordinals, max(begin, sequence), None, record)
+            found.versions = (*found.versions[:-1], ended, version)[-_VERSIONS:]
+        self.by_subscriber.setdefault((record.tenant, record.subscriber), set()).add(record.id)
+        self._count(record, 1)
+        self.ordinals += 1
+
+    def _remove(self, record: UnsubscriptionRecord) -> None:
+        found = self.subscriptions.pop((record.tenant, record.id), None)
+        if found is not None:
+            self._forget_subscriber(found.record)
+            self._count(found.record, -1)
+
+    def usage_of(self, tenant: str) -> TenantUsage:
+        """What a tenant uses."""
+        return self.usage.get(tenant, TenantUsage())
+
+    def _count(self, record: SubscriptionRecord, count: int) -> None:
+        self.usage.setdefault(record.tenant, TenantUsage()).add(record, count)
+
+    def _forget_subscriber(self, record: SubscriptionRecord) -> None:
+        ids = self.by_subscriber[record.tenant, record.subscriber]
+        ids.discard(record.id)
+        if not ids:
+            del self.by_subscriber[record.tenant, record.subscriber]
+
+    def guard_patterns(self) -> list[str]:
+        """The patterns of all guards."""
+        found = (span.record.pattern for spans in list(self.guards.values()) for span in spans)
+        return list(dict.fromkeys(pattern for pattern in found if pattern is not None))
+
+    def forget_before(self, first: int) -> None:
+        """Drop versions and guards that concern none of the documents from `first` on: earlier ones were trimmed."""
+        for tenant, spans in self.guards.items():
+            self.guards[tenant] = since(spans, first)
+        for standing in self.subscriptions.values():
+            if len(standing.versions) > 1:
+                kept = [each for each in standing.versions[:-1] if each.end is not None and each.end > first]
+                standing.versions = (*kept, standing.versions[-1])
+
+    def of_subscriber(self, tenant: str, subscriber: str) -> Iterator[StandingSubscription]:
+        """The subscriptions of a subscriber."""
+        for id in sorted(self.by_subscriber.get((tenant, subscriber), ())):
+            yield self.subscriptions[tenant, id]
+
+    def checkpoint(self) -> bytes:
+        """The state as bytes; `restored` reads them. The deduplication window is read from the log instead."""
+        saved = [
+            _Saved(
+                each.created,
+                list(each.versions),
+                None if each.cursor is None else (each.cursor.floor, sorted(each.cursor.acknowledged)),
+            )
+            for each in self.subscriptions.values()
+        ]
+        return msgpack.encode(
+            _Checkpoint(_FORMAT, self.ordinals, saved, list(self.feeds.values()), self._saved_guards())
+        )
+
+    def _saved_guards(self) -> dict[str, list[GuardSpan]]:
+        return {tenant: list(spans) for tenant, spans in self.guards.items()}
+
+    @classmethod
+    def restored(cls, head: int, data: bytes, window: int = SIZE) -> "BrokerState":
+        """The state that a checkpoint of sequence `head` holds."""
+        try:
+            found = msgpack.decode(data, type=_Checkpoint)
+        except (DecodeError, ValidationError) as error:
+            raise LogError(f"the checkpoint at {head} is malformed: {error}; restore a backup") from None
+        if found.format != _FORMAT:
+            raise LogError(f"the checkpoint has format {found.format}, this Pathcast reads {_FORMAT}; update Pathcast")
+        state = cls(window)
+        state.head, state.ordinals = head, found.ordinals
+        state.feeds = {feed.name: feed for feed in found.feeds}
+        state.guards = {tenant: tuple(spans) for tenant, spans in found.guards.items()}
+        for each in found.subscriptions:
+            record = each.versions[-1].record
+            standing = StandingSubscription(each.created, tuple(each.versions))
+            if each.cursor is not None:
+                standing.cursor = SubscriptionCursor.at(each.cursor[0], tuple(each.cursor[1]))
+            state.subscriptions[record.tenant, record.id] = standing
+            state._count(record, 1)
+            state.by_subscriber.setdefault((record.tenant, record.subscriber), set()).add(record.id)
+        return state

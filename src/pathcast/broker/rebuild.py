@@ -1,0 +1,64 @@
+"""Rebuilding the delivery indexes after a restart, in the background.
+
+The documents that are in the log already are matched again, oldest first, while new ones are published. A search that
+comes to a part of the log which is not matched yet reads that part by itself (delivery_search.py).
+
+Cost: that of reading and matching all documents that the log retains, once, in a thread of its own.
+"""
+
+import threading
+from collections.abc import Mapping
+
+from pathcast.log import Log, TrimmedError
+
+from .feed_index import FeedIndex
+from .logged_documents import groups_of_documents
+
+
+class Rebuild:
+    """Matches the documents before `end` against the patterns that are `rebuilt`."""
+
+    def __init__(self, log: Log, indexes: Mapping[str, FeedIndex], end: int) -> None:
+        self._log = log
+        self._indexes = dict(indexes)
+        self._end = end
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="rebuild", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End early; what is not rebuilt is found by reading the log."""
+        self._stopped.set()
+        self._thread.join()
+
+    def wait(self) -> None:
+        """Wait until everything is rebuilt."""
+        self._thread.join()
+
+    @property
+    def done(self) -> bool:
+        """Whether everything is rebuilt."""
+        return not self._thread.is_alive()
+
+    def _run(self) -> None:
+        begin = self._log.first
+        while not self._stopped.is_set():
+            try:
+                for group in groups_of_documents(self._log, begin, self._end):
+                    if self._stopped.is_set():
+                        return
+                    for name, (sequences, bodies) in group.items():
+                        index = self._indexes[name]
+                        matches, _ = index.match_again(sequences, bodies)
+                        index.earlier.append(matches)
+                    begin = 1 + max(sequences[-1] for sequences, _ in group.values())
+                    self._complete(begin - 1)
+            except TrimmedError as error:
+                begin = error.first
+                continue
+            self._complete(self._end - 1)
+            return
+
+    def _complete(self, sequence: int) -> None:
+        for index in self._indexes.values():
+            index.earlier_to = sequence

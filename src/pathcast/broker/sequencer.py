@@ -1,0 +1,371 @@
+"""The sequencer: one thread that gives everything its place in the log, and matches it.
+
+    requests ──gather──▶ batch ──read──▶ records ──append──▶ log (durable)
+                                            │ apply
+                                            ├──▶ state: subscriptions, cursors, feeds
+                                            └──▶ feed indexes: match ──▶ delivery index ──▶ wake readers
+
+A batch is what arrives within 2 ms of its first request, at most 64 documents. Its records are appended in one
+transaction, and small publications share one fsync; its documents are matched in one call.
+
+Invariant: a request is completed after its records are durable, applied and matched. Patterns that a batch adds are
+indexed before its documents are matched, and those that it removes stay until after: a version's interval decides,
+not the moment at which the index changed.
+"""
+
+import logging
+import queue
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from typing import Final, NamedTuple
+
+from pathcast.documents import DocumentBatch
+from pathcast.errors import PathcastError
+from pathcast.log import Log, LogFullError, LogRecord
+
+from .broker_records import (
+    CursorRecord,
+    DocumentRecord,
+    Failure,
+    FeedRecord,
+    Meta,
+    SubscriptionRecord,
+    TenantRecord,
+    UnsubscriptionRecord,
+    log_record,
+)
+from .broker_state import BrokerState
+from .delivery_index import Batch
+from .feed_index import FeedIndex
+from .requests import (
+    Accepted,
+    AcknowledgeRequest,
+    ChangeRequest,
+    PublishRequest,
+    Rejected,
+    Request,
+    TaskRequest,
+    complete,
+    fail,
+)
+
+# How long a batch waits for more requests, in seconds, and how many documents and bytes end the wait.
+GATHER_SECONDS: Final = 0.002
+GATHER_DOCUMENTS: Final = 64
+GATHER_BYTES: Final = 4 << 20
+_LOGGER: Final = logging.getLogger(__name__)
+
+
+class StoppedError(PathcastError):
+    """The broker is stopping or has failed: the request was not carried out, or nobody knows whether it was."""
+
+
+class Processed(NamedTuple):
+    """What a batch did: all records up to `head` are applied and matched."""
+
+    head: int
+    matches: dict[str, Batch]  # per feed
+    changed: list[tuple[str, str, str]]  # subscriptions: tenant, id and subscriber
+    unmatched: dict[int, PathcastError]  # documents that could be read, but not matched within the limits
+
+
+class Hooks(NamedTuple):
+    """What the sequencer needs of the broker."""
+
+    index_of: Callable[[str], FeedIndex]  # the index of a feed, created if it is new
+    lock_of: Callable[[str, str], threading.Lock]  # the lock of a subscription's cursor
+    processed: Callable[[Processed], None]  # called after each batch
+
+
+class FeedBatch:
+    """The documents of one batch for one feed: where each belongs, and which sequence each got."""
+
+    def __init__(self) -> None:
+        self.bodies: list[bytes] = []
+        self.places: list[tuple[list[Accepted | Rejected | None], int]] = []
+        self.read: DocumentBatch | None = None
+        self.sequences: list[int] = []
+
+
+class Sequencer:
+    """The thread that appends to the log and matches what it appended."""
+
+    def __init__(self, log: Log, state: BrokerState, indexes: dict[str, FeedIndex], hooks: Hooks) -> None:
+        self._log = log
+        self._state = state
+        self._indexes = indexes
+        self._hooks = hooks
+        self._requests: queue.SimpleQueue[Request | None] = queue.SimpleQueue()
+        self._failure: PathcastError | None = None
+        self._stopped = False
+        self._submitting = threading.Lock()
+        self._thread = threading.Thread(target=self._run, name="sequencer", daemon=True)
+
+    def start(self) -> None:
+        """Begin to work."""
+        self._thread.start()
+
+    @property
+    def failure(self) -> PathcastError | None:
+        """Why the sequencer no longer works."""
+        return self._failure
+
+    def submit(self, request: Request) -> None:
+        """Queue a request; its future is completed by the sequencer."""
+        with self._submitting:
+            if self._stopped:
+                raise self._failure or StoppedError("the broker is stopping; try again once it has started")
+            self._requests.put(request)
+
+    def stop(self) -> None:
+        """Carry out what was submitted, then end."""
+        with self._submitting:
+            self._stopped = True
+            self._requests.put(None)
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def _run(self) -> None:
+        going = True
+        while going:
+            batch, going = self._gather()
+            if not batch:
+                continue
+            try:
+                self._process(batch)
+            except LogFullError as error:
+                for request in batch:
+                    fail(request, error)
+            except BaseException as error:  # noqa: BLE001 - whatever it was, no request may wait forever
+                self._give_up(batch, error)
+                going = False
+
+    def _give_up(self, batch: list[Request], error: BaseException) -> None:
+        """Nobody knows what is in the log: fail everything; a restart reads the truth."""
+        reason = f"the broker has stopped after an error: {error}; restart it"
+        self._failure = StoppedError(reason)
+        self._failure.__cause__ = error
+        _LOGGER.critical("%s", reason, exc_info=error)
+        with self._submitting:
+            self._stopped = True
+            waiting = batch
+            while not self._requests.empty():
+                request = self._requests.get()
+                if request is not None:
+                    waiting = [*waiting, request]
+        for request in waiting:
+            fail(request, self._failure)
+        self._hooks.processed(Processed(self._state.head, {}, self._all_changed(), {}))
+
+    def _all_changed(self) -> list[tuple[str, str, str]]:
+        """Every subscription: all waiting readers must see that the broker has failed."""
+        standing = self._state.subscriptions.items()
+        return [(tenant, id, each.record.subscriber) for (tenant, id), each in standing]
+
+    def _gather(self) -> tuple[list[Request], bool]:
+        """The next batch, and whether there may be another."""
+        first = self._requests.get()
+        if first is None:
+            return [], False
+        batch = [first]
+        documents, size = _weight(first)
+        deadline = time.monotonic() + GATHER_SECONDS
+        while documents < GATHER_DOCUMENTS and size < GATHER_BYTES:
+            try:
+                request = self._requests.get(timeout=max(0.0, deadline - time.monotonic()))
+            except queue.Empty:
+                break
+            if request is None:
+                return batch, False
+            batch.append(request)
+            more = _weight(request)
+            documents, size = documents + more[0], size + more[1]
+        return batch, True
+
+    def _process(self, batch: list[Request]) -> None:
+        results: list[tuple[Request, list[Accepted | Rejected | None]]] = []
+        feeds: dict[str, FeedBatch] = defaultdict(FeedBatch)
+        for request in batch:
+            answers: list[Accepted | Rejected | None] = []
+            if isinstance(request, PublishRequest):
+                answers = [None] * len(request.documents)
+                feed = feeds[request.feed]
+                for place, document in enumerate(request.documents):
+                    feed.bodies.append(document.body)
+                    feed.places.append((answers, place))
+            results.append((request, answers))
+        for name, feed in feeds.items():
+            feed.read = self._hooks.index_of(name).read(feed.bodies)
+            feed.sequences = [0] * len(feed.bodies)
+        changes = _Changes(self._log.head)
+        self._records_of(results, feeds, changes)
+        self._log.append(changes.records)
+        done = self._apply(changes, feeds)
+        self._hooks.processed(done)
+        for request, answers in results:
+            if isinstance(request, PublishRequest):
+                complete(request, answers)
+            elif isinstance(request, TaskRequest):
+                _perform(request)
+            else:
+                complete(request, changes.of.get(id(request), done.head))
+
+    def _records_of(
+        self,
+        results: list[tuple[Request, list[Accepted | Rejected | None]]],
+        feeds: dict[str, FeedBatch],
+        changes: "_Changes",
+    ) -> None:
+        """Collect the records of all requests, in order; acknowledgements of a subscription become one record."""
+        places: dict[str, int] = defaultdict(int)
+        acknowledged: dict[tuple[str, str], set[int]] = defaultdict(set)
+        for request, answers in results:
+            if isinstance(request, PublishRequest):
+                begin = places[request.feed]
+                places[request.feed] += len(answers)
+                self._publish(request, answers, feeds[request.feed], begin, changes)
+            elif isinstance(request, ChangeRequest):
+                changes.of[id(request)] = changes.next
+                for meta in request.metas:
+                    changes.add(meta)
+            elif isinstance(request, AcknowledgeRequest):
+                acknowledged[request.key].update(request.sequences)
+        for (tenant, name), sequences in acknowledged.items():
+            standing = self._state.subscriptions.get((tenant, name))
+            if standing is not None:
+                with self._hooks.lock_of(tenant, name):
+                    floor, above = standing.own_cursor().after_acknowledging(sequences)
+                changes.add(CursorRecord(tenant, name, floor, above))
+
+    def _publish(
+        self,
+        request: PublishRequest,
+        answers: list[Accepted | Rejected | None],
+        feed: FeedBatch,
+        begin: int,
+        changes: "_Changes",
+    ) -> None:
+        assert feed.read is not None
+        if request.feed not in self._state.feeds and request.feed not in changes.feeds:
+            changes.feeds.add(request.feed)
+            changes.add(FeedRecord(request.feed))
+        for place, document in enumerate(request.documents):
+            error = feed.read.errors.get(begin + place)
+            if document.id is not None:
+                key = request.publisher, document.id
+                earlier = changes.published.get(key) or self._state.published.find(*key, changes.next - 1)
+                if earlier is not None:
+                    answers[place] = Accepted(earlier, duplicate=True)
+                    continue
+            if error is not None and not request.keep_invalid:
+                answers[place] = Rejected(error)
+                continue
+            failure = None if error is None else Failure.of(error)
+            sequence = changes.add(
+                DocumentRecord(
+                    request.feed,
+                    request.publisher,
+                    document.id,
+                    document.media_type,
+                    document.attributes or {},
+                    failure,
+                ),
+                document.body,
+            )
+            if document.id is not None:
+                changes.published[key] = sequence
+            if error is None:
+                feed.sequences[begin + place] = sequence
+            answers[place] = Accepted(sequence, error=failure)
+
+    def _apply(self, changes: "_Changes", feeds: dict[str, FeedBatch]) -> Processed:
+        """Apply durable records: patterns first, then matches, then patterns that nobody waits for any more."""
+        removed: list[SubscriptionRecord] = []
+        changed: list[tuple[str, str, str]] = []
+        for sequence, meta in changes.metas:
+            if isinstance(meta, SubscriptionRecord | UnsubscriptionRecord):
+                before = self._state.subscriptions.get((meta.tenant, meta.id))
+                if before is not None:
+                    removed.append(before.record)
+                    changed.append((meta.tenant, meta.id, before.record.subscriber))
+                self._state.apply(sequence, meta)
+                if isinstance(meta, SubscriptionRecord):
+                    changed.append((meta.tenant, meta.id, meta.subscriber))
+                    for index in self._indexes_of(meta):
+                        index.add([meta.pattern], changes.begin)
+            elif isinstance(meta, CursorRecord):
+                with self._hooks.lock_of(meta.tenant, meta.id):
+                    self._state.apply(sequence, meta)
+            else:
+                self._state.apply(sequence, meta)
+                if isinstance(meta, FeedRecord):
+                    self._hooks.index_of(meta.name)
+                elif isinstance(meta, TenantRecord) and meta.pattern is not None:
+                    # It stays when the guard is replaced: documents before that are still masked by it.
+                    for index in self._indexes.values():
+                        index.add([meta.pattern], changes.begin)
+        done = Processed(self._state.head, {}, changed, {})
+        self._match(feeds, done)
+        for record in removed:
+            for index in self._indexes_of(record):
+                index.remove(record.pattern)
+        return done
+
+    def _match(self, feeds: dict[str, FeedBatch], done: Processed) -> None:
+        """Match the documents of a batch."""
+        for name, feed in feeds.items():
+            index = self._indexes[name]
+            if any(feed.sequences):
+                assert feed.read is not None
+                batch, errors = index.match(feed.read, feed.sequences)
+                index.matches.append(batch)
+                for place, error in errors.items():
+                    if feed.sequences[place]:
+                        done.unmatched[feed.sequences[place]] = error
+                done.matches[name] = batch
+
+    def _indexes_of(self, record: SubscriptionRecord) -> Iterable[FeedIndex]:
+        if not record.feeds:
+            return list(self._indexes.values())
+        return [self._hooks.index_of(name) for name in record.feeds]
+
+
+class _Changes:
+    """The records of a batch, with the sequences that they will get."""
+
+    def __init__(self, head: int) -> None:
+        self.begin = head + 1
+        self.records: list[LogRecord] = []
+        self.metas: list[tuple[int, Meta]] = []
+        self.published: dict[tuple[str, str], int] = {}
+        self.feeds: set[str] = set()
+        self.of: dict[int, int] = {}
+
+    @property
+    def next(self) -> int:
+        return self.begin + len(self.records)
+
+    def add(self, meta: Meta, body: bytes = b"") -> int:
+        sequence = self.next
+        self.records.append(log_record(meta, body))
+        self.metas.append((sequence, meta))
+        return sequence
+
+
+def _perform(request: TaskRequest) -> None:
+    """Do the work of a request; its error is that request's alone."""
+    try:
+        result = request.work()
+    except Exception as error:  # noqa: BLE001 - the caller gets it
+        fail(request, error)
+    else:
+        complete(request, result)
+
+
+def _weight(request: Request) -> tuple[int, int]:
+    """The documents and bytes of a request."""
+    if isinstance(request, PublishRequest):
+        return len(request.documents), sum(len(document.body) for document in request.documents)
+    return (len(request.metas), 0) if isinstance(request, ChangeRequest) else (1, 0)

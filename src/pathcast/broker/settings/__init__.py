@@ -1,0 +1,1 @@
+"""The broker's settings: `broker.toml`, declared once."""

@@ -1,0 +1,131 @@
+"""The keys of `broker.toml`, declared once: its kind of value, its meaning, its default.
+
+The file is read by these declarations (broker_file.py), and the reference in docs/reference/broker-file.md is written
+from them (`reference()`; a test holds the two together). Paths are absolute.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from pathcast.documents import Limits
+from pathcast.log import SqliteLog
+from pathcast.toml_files import DURATION, NAMES, NUMBER, PATH, PORT, SIZE, TEXT, key, section
+from pathcast.toml_files import reference as reference_of
+
+_SEGMENT_BYTES = 256 << 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServerSection:
+    """Where the server listens."""
+
+    host: str = key(
+        TEXT,
+        "The address to listen on. Other addresses than loopback need `certificate`, `private_key` and `tokens.file`.",
+        "127.0.0.1",
+    )
+    port: int = key(PORT, "The port to listen on; 0 chooses a free port.", 8_080, without="8080")
+    certificate: str | None = key(PATH, "The TLS certificate and its chain, in PEM.", None)
+    private_key: str | None = key(PATH, "The private key of the certificate, in PEM, without a passphrase.", None)
+    hosts: tuple[str, ...] = key(
+        NAMES,
+        "Further host names that requests without tokens may use, such as the name of a reverse proxy on this machine.",
+        (),
+    )
+    origins: tuple[str, ...] = key(
+        NAMES,
+        "Web origins, such as `https://desk.example.org`, whose pages may send requests without tokens.",
+        (),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class LogSection:
+    """The log: documents and subscriptions, durable."""
+
+    folder: str | None = key(PATH, "The folder of the log.", None, without="`log` in the folder of `--data`")
+    segment: int = key(SIZE, "The size at which the log begins a new file.", _SEGMENT_BYTES, without="`256 MiB`")
+    keep_time: float | None = key(DURATION, "Trim documents that are older than this.", None)
+
+    def opened(self, data: Path) -> SqliteLog:
+        """The log that this section describes."""
+        folder = data / "log" if self.folder is None else Path(self.folder)
+        return SqliteLog(folder, segment_bytes=self.segment)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Quotas:
+    """What each tenant may use; None means no quota."""
+
+    subscriptions: int | None = key(NUMBER, "Subscriptions per tenant.", None)
+    expression: int = key(SIZE, "Bytes per expression, with its namespaces.", 64 << 10, without="`64 KiB`")
+    publish_rate: int | None = key(SIZE, "Bytes per second that a tenant may publish.", None)
+    sinks: int = key(NUMBER, "Different webhook addresses per tenant.", 1_000)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConnectionLimits:
+    """What a connection may hold, and for how long."""
+
+    count: int = key(NUMBER, "Connections at a time; further connections get status 503.", 20_000)
+    headers: int = key(SIZE, "Bytes of the headers of a request.", 64 << 10, without="`64 KiB`")
+    header_time: float = key(
+        DURATION, "The time that a client has to send the headers of a request.", 10.0, without="`10 seconds`"
+    )
+    body_time: float = key(
+        DURATION,
+        "The time that a client has to send a body, in addition to one second per `rate` bytes.",
+        30.0,
+        without="`30 seconds`",
+    )
+    rate: int = key(
+        SIZE, "The bytes per second at which a client must send a body and read an answer.", 1 << 10, without="`1 KiB`"
+    )
+    stall_time: float = key(
+        DURATION,
+        "A connection whose client reads more slowly than `rate` for this long is closed.",
+        60.0,
+        without="`1 minute`",
+    )
+    bodies: int = key(
+        SIZE,
+        "Memory for the bodies of all requests in progress; further bodies get status 503.",
+        1 << 30,
+        without="`1 GiB`",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class TokensSection:
+    """The file of access tokens. With it, every request needs a token."""
+
+    file: str | None = key(
+        PATH,
+        "The file that `pathcast token` writes. The server notices changes.",
+        None,
+        without="no tokens: the server listens on a loopback address only",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class BrokerSettings:
+    """The checked settings of a broker."""
+
+    data: str = key(
+        PATH, "The folder of the broker's data.", "pathcast-data", without="`pathcast-data` in the current folder"
+    )
+    server: ServerSection = section(ServerSection, "Where the server listens, and what it is called.", filled=True)
+    tokens: TokensSection = section(TokensSection, "Who may do what. `pathcast token add` makes tokens.", filled=True)
+    log: LogSection = section(LogSection, "The log of documents and subscriptions.", filled=True)
+    limits: Limits = section(
+        Limits, "Limits per document; a document beyond a limit is rejected or becomes a dead letter.", filled=True
+    )
+    quotas: Quotas = section(Quotas, "What each tenant may use. A request beyond it gets status 429.", filled=True)
+    connections: ConnectionLimits = section(
+        ConnectionLimits, "Bounds on what clients that are slow, or never end, can hold.", filled=True
+    )
+
+
+def reference() -> str:
+    """The reference of all keys, in Markdown: a table per section."""
+    return reference_of(BrokerSettings, "The broker as a whole.", "##")

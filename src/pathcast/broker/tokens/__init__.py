@@ -1,0 +1,1 @@
+"""Access tokens: what they are, and the file that holds their hashes."""

@@ -1,0 +1,206 @@
+"""`pathcast publish`, `subscribe`, `replay`: a broker's clients on the command line.
+
+Exit status of `publish`: 0 when every document was accepted, 1 when one was not or none was found, 2 for bad arguments
+or a broker that does not answer.
+"""
+
+import base64
+import json
+import secrets
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from .match import Format, document_batches, document_sources, progress
+from .shared_arguments import NamespacesOption, namespaces_of, printable, refuse
+
+if TYPE_CHECKING:
+    from pathcast.client import Client, Delivery, Gap, Subscription
+    from pathcast.errors import PathcastError
+
+UrlArgument = Annotated[str, typer.Argument(metavar="URL", help="The broker, such as http://127.0.0.1:8080.")]
+TokenOption = Annotated[str | None, typer.Option(envvar="PATHCAST_TOKEN", help="The token, if the broker needs one.")]
+PatienceOption = Annotated[
+    float, typer.Option(metavar="SECONDS", min=0, help="How long to try again while the broker does not answer.")
+]
+FormatOption = Annotated[Format, typer.Option("--format", help="text for people, or json: one object per line.")]
+
+
+def publish(
+    url: UrlArgument,
+    feed: Annotated[str, typer.Argument(metavar="FEED", help="The feed.")],
+    documents: Annotated[
+        list[str],
+        typer.Argument(metavar="FILE…", help="XML files, .gz too; folders of them; - reads one document from stdin."),
+    ],
+    keep_invalid: Annotated[
+        bool, typer.Option("--keep-invalid", help="Store unreadable documents as dead letters.")
+    ] = False,
+    output_format: FormatOption = Format.text,
+    token: TokenOption = None,
+    patience: PatienceOption = 30.0,
+) -> None:
+    """Publish documents to a feed of a broker; they are durable when the command ends.
+
+    Exit status 0: every document was accepted; 1: one was not, or none was found; 2: bad arguments, or no answer.
+
+    Example: pathcast publish http://127.0.0.1:8080 news stories/ breaking.xml
+    """
+    from pathcast.documents import Limits
+    from pathcast.errors import PathcastError
+
+    sources, failed = document_sources(documents, Limits().size)
+    if not sources:
+        typer.echo("error: no documents found, so nothing was published", err=True)
+        raise typer.Exit(1)
+    count = 0
+    with _client(url, token, patience) as client, progress("publishing", len(sources)) as advance:
+        for batch in document_batches(sources):
+            results = client.publish(
+                feed, [source.document for source in batch], keep_invalid=keep_invalid, errors="return"
+            )
+            for source, result in zip(batch, results, strict=True):
+                row: dict[str, Any] = {"document": source.name}
+                if isinstance(result, PathcastError):
+                    failed += 1
+                    typer.echo(f"error: {printable(source.name)}: {result}", err=True)
+                    row |= {"error": result.reason, "line": result.line, "column": result.column}
+                else:
+                    count += 1
+                    row |= {"sequence": result.sequence, "duplicate": result.duplicate}
+                if output_format is Format.json:
+                    typer.echo(json.dumps(row))
+                advance()
+    if output_format is Format.text:
+        typer.echo(f"published {count:,} of {len(sources):,} documents to feed {feed}")
+    if failed:
+        raise typer.Exit(1)
+
+
+def subscribe(
+    url: UrlArgument,
+    xpath: Annotated[str, typer.Argument(metavar="XPATH", help="The expression.")],
+    feeds: Annotated[list[str] | None, typer.Option("--feed", help="Only this feed; may be repeated.")] = None,
+    start: Annotated[
+        str, typer.Option("--from", metavar="now|SEQUENCE|TIME", help="The first document, such as 1 for the oldest.")
+    ] = "now",
+    bodies: Annotated[bool, typer.Option("--bodies", help="Print the documents, too.")] = False,
+    count: Annotated[int | None, typer.Option(min=1, help="End after this many documents.")] = None,
+    id: Annotated[str | None, typer.Option(help="Create a subscription that stays, under this id.")] = None,
+    namespaces: NamespacesOption = None,
+    output_format: FormatOption = Format.text,
+    token: TokenOption = None,
+    patience: PatienceOption = 30.0,
+) -> None:
+    """Print the documents that match an expression, as they are published, until Ctrl-C.
+
+    Without --id the subscription is removed at the end. After a lost connection, the output continues where it stopped.
+
+    Example: pathcast subscribe http://127.0.0.1:8080 '//title' --feed news --from 1 --bodies
+    """
+    from pathcast.client import Delivery
+
+    prefixes = namespaces_of(namespaces or [])
+    if prefixes == "ignore":
+        refuse("--namespaces ignore is not possible at a broker; give PREFIX=URI")
+    begin: int | str = int(start) if start.isascii() and start.isdigit() else start
+    name = id or f"command-{secrets.token_hex(8)}"
+    with _client(url, token, patience) as client:
+        if id is not None:
+            _check_unused(client, id)
+        try:
+            made: Subscription = client.subscribe(name, xpath, feeds or (), namespaces=prefixes, start=begin)
+            with client.events(name, after=made.valid_from - 1, bodies=bodies) as events:
+                left = count
+                for event in events:
+                    _show(event, as_json=output_format is Format.json)
+                    if left is not None and isinstance(event, Delivery):
+                        left -= 1
+                        if not left:
+                            break
+        finally:
+            if id is None:
+                _remove(client, name)
+
+
+def replay(
+    url: UrlArgument,
+    id: Annotated[str, typer.Argument(metavar="ID", help="The subscription.")],
+    sequence: Annotated[int, typer.Argument(metavar="SEQUENCE", help="The first document to deliver again.", min=1)],
+    token: TokenOption = None,
+    patience: PatienceOption = 30.0,
+) -> None:
+    """Deliver documents again: move the cursor of a subscription that is pulled from.
+
+    Example: pathcast replay http://127.0.0.1:8080 titles 4711
+    """
+    with _client(url, token, patience) as client:
+        status = client.replay(id, sequence)
+    typer.echo(f"{id}: delivers from {status.cursor + 1} again; head {status.head}")
+
+
+@contextmanager
+def _client(url: str, token: str | None, patience: float) -> "Iterator[Client]":
+    from pathcast.client import connect
+
+    told = False
+
+    def waiting(error: "PathcastError", _: float) -> None:
+        nonlocal told
+        if not told:
+            typer.echo(f"note: {error}; trying again for up to {patience:g} s", err=True)
+        told = True
+
+    with connect(url, token, patience=patience, on_retry=waiting) as client:
+        yield client
+
+
+def _check_unused(client: "Client", id: str) -> None:
+    """A command must not change a subscription that somebody else made."""
+    from pathcast.client import BrokerError
+
+    try:
+        client.subscription(id)
+    except BrokerError as error:
+        if error.status != 404:
+            raise
+    else:
+        refuse(f"subscription {id!r} already exists; choose another --id, or omit it")
+
+
+def _remove(client: "Client", id: str) -> None:
+    """Remove a temporary subscription, which may not have come to exist."""
+    from pathcast.client import BrokerError, UnreachableError
+
+    try:
+        client.unsubscribe(id)
+    except BrokerError as error:
+        if error.status != 404 and sys.exc_info()[1] is None:
+            raise
+    except UnreachableError:
+        typer.echo(f"note: subscription {id} could not be removed", err=True)
+
+
+def _show(event: "Delivery | Gap", *, as_json: bool) -> None:
+    from pathcast.client import Gap
+
+    if isinstance(event, Gap):
+        if as_json:
+            typer.echo(json.dumps({"gap": {"from": event.begin, "to": event.end, "reason": event.reason}}))
+        else:
+            typer.echo(f"gap: documents {event.begin} to {event.end} ({event.reason})", err=True)
+    elif as_json:
+        row: dict[str, Any] = {"sequence": event.sequence, "feed": event.feed, "time": event.time.isoformat()}
+        if event.body is not None:
+            try:
+                row["body"] = event.body.decode()
+            except UnicodeDecodeError:
+                row["body_base64"] = base64.b64encode(event.body).decode()
+        typer.echo(json.dumps(row))
+    else:
+        typer.echo(f"{event.sequence}  {event.feed}")
+        if event.body is not None:
+            typer.echo(event.body)

@@ -1,0 +1,79 @@
+"""`pathcast token`: access tokens of a broker; add, list, revoke."""
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from pathcast.errors import PathcastError
+
+app = typer.Typer(help="Access tokens of a broker: add, list, revoke.", no_args_is_help=True)
+
+_File = Annotated[Path, typer.Option("--file", help="The tokens file: `tokens.file` of broker.toml.")]
+_FILE = Path("tokens.json")
+
+
+@app.command()
+def add(
+    name: Annotated[str, typer.Argument(help="Who uses the token; also the subscriber's name in subscriptions.")],
+    scope: Annotated[
+        list[str],
+        typer.Option(
+            help="What the token allows: publish:FEED, read:FEED, subscribe:NAME, with * for all names; administer; * "
+            "for everything. May be repeated."
+        ),
+    ],
+    tenant: Annotated[str, typer.Option(help="The tenant whose subscriptions the token sees.")] = "default",
+    days: Annotated[float | None, typer.Option(help="The token expires after this number of days.")] = None,
+    file: _File = _FILE,
+) -> None:
+    """Make a token and print it. It is shown this once: the file holds a hash of it."""
+    from pathcast.broker import add_token
+
+    for what, given in (("name", name), ("tenant", tenant)):
+        _check_name(what, given)
+    if days is not None and not 0 < days <= 36_500:
+        raise PathcastError(f"--days must be above 0 and at most 36500, got {days:g}")
+    expires = None if days is None else datetime.now(UTC) + timedelta(days=days)
+    text, record = add_token(file, tenant, name, scope, expires)
+    typer.echo(text)
+    typer.echo(f"token {record.id} of {tenant}/{name} is in {file}; keep the line above secret", err=True)
+
+
+@app.command("list")
+def list_tokens(file: _File = _FILE) -> None:
+    """List the tokens of a file: id, tenant, name, scopes, expiry; never the tokens themselves."""
+    from pathcast.broker import read_tokens
+
+    now = datetime.now(UTC)
+    for each in read_tokens(file):
+        if each.expires is None:
+            until = "does not expire"
+        else:
+            until = f"{'expires' if each.valid_at(now) else 'expired'} {each.expires:%Y-%m-%d %H:%M} UTC"
+        typer.echo(f"{each.id}  {each.tenant}/{each.name}  {' '.join(each.scopes)}  {until}")
+
+
+@app.command()
+def revoke(
+    token: Annotated[str, typer.Argument(metavar="ID|NAME", help="A token's id, or the name of its user.")],
+    file: _File = _FILE,
+) -> None:
+    """Revoke a token, or all tokens of a name; a running server notices within two seconds."""
+    from pathcast.broker import revoke_tokens
+
+    removed = revoke_tokens(file, token)
+    if not removed:
+        raise PathcastError(f"{file} has no token with id or name {token!r}; see pathcast token list")
+    for each in removed:
+        typer.echo(f"revoked {each.id} of {each.tenant}/{each.name}")
+
+
+def _check_name(what: str, name: str) -> None:
+    from pathcast.broker import is_name
+
+    if not is_name(name):
+        raise PathcastError(
+            f"{what} {name[:140]!r}: must be 1 to 128 letters, digits or _ . ~ @ - and begin with a letter, digit or _"
+        )

@@ -1,0 +1,14 @@
+from .asynchronous_client import AsyncClient as AsyncClient
+from .asynchronous_client import AsyncEvents as AsyncEvents
+from .asynchronous_client import connect_async as connect_async
+from .broker_errors import BrokerError as BrokerError
+from .broker_errors import UnreachableError as UnreachableError
+from .results import Delivery as Delivery
+from .results import Gap as Gap
+from .results import Published as Published
+from .results import Pulled as Pulled
+from .results import Status as Status
+from .results import Subscription as Subscription
+from .synchronous_client import Client as Client
+from .synchronous_client import Events as Events
+from .synchronous_client import connect as connect

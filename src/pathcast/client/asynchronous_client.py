@@ -1,0 +1,267 @@
+"""The client for programs with asyncio: the methods of `Client`, awaited."""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Final, Literal, TypeVar, overload
+
+from pathcast.documents import Readable
+from pathcast.errors import PathcastError
+from pathcast.extras import extra
+
+with extra("client"):
+    import httpx
+
+from . import protocol
+from .broker_errors import UnreachableError
+from .protocol import Answer, Call, EventReader
+from .publication import Publication
+from .results import Delivery, Gap, Published, Pulled, Status, Subscription
+from .retries import OnRetry, Retries
+
+T = TypeVar("T")
+
+TIMEOUT: Final = httpx.Timeout(60.0, connect=10.0)
+# The broker sends a heartbeat every 15 seconds: a stream that is silent for longer is dead.
+SILENCE: Final = httpx.Timeout(60.0, connect=10.0, read=45.0)
+
+
+def connect_async(
+    url: str, token: str | None = None, *, patience: float = 60.0, on_retry: OnRetry | None = None
+) -> "AsyncClient":
+    """An asynchronous client of the broker at `url`, such as `http://127.0.0.1:8080`. No connection is made yet.
+
+    A call that gets no answer, or 429 or 503, is made again, for up to `patience` seconds; before each wait,
+    `on_retry(error, seconds)` is called.
+    """
+    return AsyncClient(url, token, patience=patience, on_retry=on_retry)
+
+
+class AsyncClient:
+    """A client of a broker, for one event loop; close it, or use it in an `async with` statement."""
+
+    def __init__(
+        self, url: str, token: str | None = None, *, patience: float = 60.0, on_retry: OnRetry | None = None
+    ) -> None:
+        self.url = protocol.checked_url(url)
+        self._patience = patience
+        self._on_retry = on_retry
+        self._http = httpx.AsyncClient(base_url=self.url, headers=protocol.headers_of(token), timeout=TIMEOUT)
+
+    async def close(self) -> None:
+        """Close all connections."""
+        await self._http.aclose()
+
+    async def __aenter__(self) -> "AsyncClient":
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    @overload
+    async def publish(  # type: ignore[overload-overlap]  # a str is a document
+        self, feed: str, documents: Readable, id: str | None = None, *, keep_invalid: bool = False
+    ) -> Published: ...
+    @overload
+    async def publish(
+        self,
+        feed: str,
+        documents: Iterable[Readable],
+        id: Sequence[str] | None = None,
+        *,
+        keep_invalid: bool = False,
+        errors: Literal["raise"] = "raise",
+    ) -> list[Published]: ...
+    @overload
+    async def publish(
+        self,
+        feed: str,
+        documents: Iterable[Readable],
+        id: Sequence[str] | None = None,
+        *,
+        keep_invalid: bool = False,
+        errors: Literal["return"],
+    ) -> list[Published | PathcastError]: ...
+    async def publish(
+        self,
+        feed: str,
+        documents: Readable | Iterable[Readable],
+        id: str | Sequence[str] | None = None,
+        *,
+        keep_invalid: bool = False,
+        errors: Literal["raise", "return"] = "raise",
+    ) -> Any:
+        """Publish a document (bytes, text or a path) or several; they are durable when this returns.
+
+        Documents without ids get new ones. Of several documents, those that can be read are published; then the first
+        error is raised, or `errors="return"` puts each error in the document's place. `keep_invalid` stores unreadable
+        documents as dead letters.
+        """
+        publication = Publication(feed, documents, id, keep_invalid=keep_invalid)
+        calls = publication.calls()
+        while (call := await asyncio.to_thread(next, calls, None)) is not None:  # reads files
+            await self._answer(call)
+        return publication.results if errors == "return" else publication.result()
+
+    async def subscribe(
+        self,
+        id: str,
+        xpath: str,
+        feeds: Iterable[str] | str = (),
+        *,
+        namespaces: Mapping[str, str] | None = None,
+        start: int | str | datetime = "now",
+        subscriber: str | None = None,
+        in_flight: int | None = None,
+        ack_wait: float | None = None,
+        max_deliver: int | None = None,
+    ) -> Subscription:
+        """Create or change a subscription to some feeds, or to all; `start` is `"now"`, a sequence or a time."""
+        config = {"in_flight": in_flight, "ack_wait": ack_wait, "max_deliver": max_deliver}
+        return await self._answer(protocol.subscribe(id, xpath, feeds, namespaces, start, subscriber, config))
+
+    async def unsubscribe(self, id: str) -> None:
+        """End a subscription."""
+        await self._answer(protocol.unsubscribe(id))
+
+    async def subscription(self, id: str) -> Subscription:
+        """One subscription."""
+        return await self._answer(protocol.subscription(id))
+
+    async def subscriptions(self, subscriber: str | None = None) -> AsyncIterator[Subscription]:
+        """All subscriptions, or those of a subscriber, by id."""
+        after: str | None = ""
+        while after is not None:
+            page, after = await self._answer(protocol.subscriptions(after, subscriber))
+            for each in page:
+                yield each
+
+    async def check(self, xpath: str, namespaces: Mapping[str, str] | None = None) -> str:
+        """The normal form of an expression; `BrokerError` if it is not supported."""
+        return await self._answer(protocol.check(xpath, namespaces))
+
+    def events(self, id: str, after: int | None = None, *, bodies: bool = True) -> "AsyncEvents":
+        """Deliveries and gaps after a sequence, without end; without `after`, what is published from the
+        `async with` statement, or else the first step, on.
+
+        The iterator reconnects and continues right after the last event. It does not move the subscription's cursor.
+        """
+        return AsyncEvents(self, id, EventReader(id, after, bodies=bodies))
+
+    async def pull(self, id: str, limit: int = 100, wait: float = 0.0) -> Pulled:
+        """Up to `limit` deliveries, each on a lease; waits up to `wait` whole seconds for the first."""
+        return await self._answer(protocol.pull(id, limit, wait))
+
+    async def acknowledge(self, id: str, deliveries: Iterable[Delivery | int]) -> None:
+        """Acknowledge deliveries, or their sequences: they never come again."""
+        await self._answer(protocol.acknowledge(id, deliveries))
+
+    async def give_back(self, id: str, deliveries: Iterable[Delivery | int], delay: float = 0.0) -> None:
+        """End the leases of deliveries: they come again after `delay` seconds."""
+        await self._answer(protocol.give_back(id, deliveries, delay))
+
+    async def replay(self, id: str, sequence: int) -> Status:
+        """Move the cursor, so that deliveries from `sequence` on come again."""
+        return await self._answer(protocol.replay(id, sequence))
+
+    async def status(self, id: str) -> Status:
+        """Cursor, head and lag of a subscription."""
+        return await self._answer(protocol.status(id))
+
+    async def document(self, sequence: int) -> bytes:
+        """The document at a sequence, as it was published."""
+        return await self._answer(protocol.document(sequence))
+
+    async def _answer(self, call: Call[T]) -> T:
+        retries = self._retries()
+        timeout = httpx.Timeout(60.0, connect=10.0, read=60.0 + call.wait)
+        while True:
+            at_least = 0.0
+            try:
+                response = await self._http.request(
+                    call.method,
+                    call.path,
+                    params=dict(call.query) or None,
+                    content=call.content,
+                    headers=call.headers,
+                    timeout=timeout,
+                )
+            except httpx.TransportError as error:
+                failure: PathcastError = protocol.unreachable(self.url, error)
+            else:
+                answer = Answer(response.status_code, response.headers, response.content, retries.failures + 1)
+                if not answer.is_temporary:
+                    return call.read(answer)
+                failure, at_least = answer.error(), answer.retry_after
+            await asyncio.sleep(retries.seconds(failure, at_least))
+
+    def _retries(self) -> Retries:
+        return Retries(self._patience, self._on_retry)
+
+    def _stream(self, reader: EventReader) -> Any:
+        """One connection of an event stream, as httpx opens it."""
+        headers = reader.headers()
+        return self._http.stream("GET", reader.path, params=reader.query or None, headers=headers, timeout=SILENCE)
+
+
+class AsyncEvents:
+    """The events of a subscription: an iterator over `Delivery` and `Gap` that reconnects.
+
+    It ends when the subscription does. `position` is the sequence to continue after, in another process too.
+    """
+
+    def __init__(self, client: AsyncClient, id: str, reader: EventReader) -> None:
+        self._client = client
+        self._id = id
+        self._reader = reader
+        self._events = self._all()
+
+    @property
+    def position(self) -> int:
+        """Everything up to this sequence was returned."""
+        return self._reader.position or 0
+
+    def __aiter__(self) -> "AsyncEvents":
+        return self
+
+    async def __anext__(self) -> Delivery | Gap:
+        return await anext(self._events)
+
+    async def close(self) -> None:
+        """Close the connection."""
+        await self._events.aclose()
+
+    async def __aenter__(self) -> "AsyncEvents":
+        await self._begin()
+        return self
+
+    async def _begin(self) -> None:
+        if self._reader.position is None:
+            self._reader.position = (await self._client.status(self._id)).head
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def _all(self) -> AsyncGenerator[Delivery | Gap, None]:
+        await self._begin()
+        reader, retries = self._reader, self._client._retries()
+        while not reader.ended:
+            failure: PathcastError = UnreachableError(f"the broker at {self._client.url} closed the stream")
+            at_least = 0.0
+            try:
+                async with self._client._stream(reader) as response:
+                    if response.status_code != 200:
+                        answer = Answer(response.status_code, response.headers, await response.aread())
+                        reader.rejected(answer)
+                        failure, at_least = answer.error(), answer.retry_after
+                    else:
+                        async for chunk in response.aiter_bytes():
+                            for event in reader.read(chunk):
+                                yield event
+                            retries.succeeded()
+                            if reader.ended:
+                                return
+            except (httpx.TransportError, httpx.StreamError) as error:
+                failure = protocol.unreachable(self._client.url, error)
+            if not reader.ended:
+                await asyncio.sleep(retries.seconds(failure, at_least))

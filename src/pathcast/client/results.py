@@ -1,0 +1,81 @@
+"""What clients return: plain values that never change."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """A document is in the broker's log, durably, at `sequence`.
+
+    duplicate: it was there already, under the same id. error: why it cannot be read, if it was kept all the same.
+    """
+
+    sequence: int
+    id: str
+    duplicate: bool = False
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Subscription:
+    """A standing subscription. It matches documents from the sequence `valid_from` on, of `feeds` or of all feeds."""
+
+    id: str
+    subscriber: str
+    xpath: str
+    namespaces: Mapping[str, str]
+    feeds: tuple[str, ...]
+    valid_from: int
+    created: int
+    config: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """A document that a subscription matched.
+
+    body: the bytes as they were published, None if they were not asked for. id, attributes: the publisher's.
+    error: why the document cannot be read. attempt: how often a pull has delivered it.
+    """
+
+    sequence: int
+    feed: str
+    time: datetime
+    body: bytes | None
+    media_type: str = "application/xml"
+    id: str | None = None
+    attributes: Mapping[str, str] = field(default_factory=dict)
+    error: str | None = None
+    attempt: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """Documents from `begin` to `end` (both inclusive) cannot be delivered any more, or are unknown to the broker."""
+
+    begin: int
+    end: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Pulled:
+    """Deliveries on leases, and the gap before them, if there is one."""
+
+    deliveries: tuple[Delivery, ...]
+    gap: Gap | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """Where a subscription is: everything up to `cursor` is acknowledged, the log ends at `head`."""
+
+    id: str
+    cursor: int
+    head: int
+    lag: int
+    out: int
+    acknowledged_out_of_order: int

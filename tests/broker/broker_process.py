@@ -1,0 +1,65 @@
+"""`pathcast serve` as a process of its own, which a test may kill and start again on the same folder and port."""
+
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+
+def free_port() -> int:
+    """A port that nobody listens on now."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return int(listener.getsockname()[1])
+
+
+class BrokerProcess:
+    """A broker's process."""
+
+    def __init__(self, folder: Path, port: int | None = None) -> None:
+        self.folder = folder
+        self.port = free_port() if port is None else port
+        self.address = f"http://127.0.0.1:{self.port}"
+        self._errors = (folder.parent / f"{folder.name}.stderr").open("a+")
+        self._process: subprocess.Popen[str] | None = None
+
+    def start(self) -> None:
+        """Start, and wait until it accepts connections."""
+        program = "from pathcast.cli.app import main; main()"
+        options = ["serve", "--data", str(self.folder), "--port", str(self.port)]
+        command = [sys.executable, "-c", program, *options]
+        self._process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=self._errors, text=True)
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        assert line.startswith("serving "), (line, self.errors())
+
+    def kill(self) -> None:
+        """SIGKILL: the process gets no chance to do anything."""
+        self._end(signal.SIGKILL)
+
+    def stop(self) -> int:
+        """SIGTERM; returns the exit status."""
+        return self._end(signal.SIGTERM)
+
+    def _end(self, how: signal.Signals) -> int:
+        assert self._process is not None
+        self._process.send_signal(how)
+        status = self._process.wait()
+        assert self._process.stdout is not None
+        self._process.stdout.close()
+        self._process = None
+        return status
+
+    def errors(self) -> str:
+        """What it wrote to standard error so far."""
+        self._errors.seek(0)
+        return self._errors.read()
+
+    def __enter__(self) -> "BrokerProcess":
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._process is not None:
+            self.kill()
+        self._errors.close()

@@ -1,0 +1,108 @@
+"""Quotas: one tenant uses what it may, others are unharmed."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pathcast.broker import BrokerSettings, SubscriptionRecord, add_token
+from pathcast.broker.api.problems import ProblemError
+from pathcast.broker.api.tenant_quotas import TenantQuotas
+from pathcast.broker.broker_records import UnsubscriptionRecord
+from pathcast.broker.broker_state import BrokerState
+from pathcast.broker.settings.broker_sections import Quotas, TokensSection
+
+from .served_broker import served
+
+
+def record(id: str, sink: str | None = None, expression: str = "//a", tenant: str = "one") -> SubscriptionRecord:
+    return SubscriptionRecord(tenant, id, "ada", expression, expression, {}, (), sink)
+
+
+CHANGES = st.lists(
+    st.tuples(st.booleans(), st.sampled_from("abcd"), st.none() | st.sampled_from(["x", "y", "z"])), max_size=40
+)
+
+
+@given(changes=CHANGES)
+def test_usage_is_what_the_subscriptions_add_up_to(changes: list[tuple[bool, str, str | None]]) -> None:
+    state, expected = BrokerState(), dict[str, str | None]()
+    for sequence, (added, id, sink) in enumerate(changes, 1):
+        if added:
+            state.apply(sequence, record(id, sink))
+            expected[id] = sink
+        else:
+            state.apply(sequence, UnsubscriptionRecord("one", id))
+            expected.pop(id, None)
+        for each in (state, BrokerState.restored(state.head, state.checkpoint())):
+            usage = each.usage_of("one")
+            assert usage.subscriptions == len(expected)
+            sinks = [found for found in expected.values() if found is not None]
+            assert usage.sinks == {found: sinks.count(found) for found in sinks}
+
+
+def test_what_is_admitted_counts_until_it_is_settled() -> None:
+    quotas = TenantQuotas(Quotas(subscriptions=2, sinks=1), BrokerState())
+    first, second = record("a", "x"), record("b", "x")
+    quotas.admit(first)
+    quotas.admit(first)  # the same subscription again is no other
+    quotas.admit(second)
+    with pytest.raises(ProblemError) as raised:
+        quotas.admit(record("c"))
+    assert (raised.value.status, raised.value.headers["retry-after"]) == (429, "60")
+    with pytest.raises(ProblemError, match="sinks"):
+        quotas.admit(record("a", "y"))
+    quotas.admit(record("c", tenant="two"))
+    quotas.settle([first, second])
+    quotas.admit(record("c", "y"))
+
+
+@given(sizes=st.lists(st.tuples(st.integers(1, 3_000), st.floats(0, 3)), min_size=1, max_size=40))
+def test_a_tenant_publishes_at_most_its_rate_and_one_publication_more(sizes: list[tuple[int, float]]) -> None:
+    now, total, rate = [0.0], 0, 1_000
+    quotas = TenantQuotas(Quotas(publish_rate=rate), BrokerState(), clock=lambda: now[0])
+    for size, pause in sizes:
+        now[0] += pause
+        assert total <= rate * (now[0] + 1) + 3_000
+        try:
+            quotas.check_rate("one")
+        except ProblemError as problem:
+            now[0] += int(problem.headers["retry-after"])
+            quotas.publish("one", 0)
+            now[0] += 0.001
+            quotas.check_rate("one")
+        quotas.publish("one", size)
+        total += size
+        quotas.check_rate("two")
+
+
+def test_quotas_answer_429_and_leave_other_tenants_alone(tmp_path: Path) -> None:
+    file = tmp_path / "tokens.json"
+    one, two = ({"authorization": f"Bearer {add_token(file, tenant, 'ada', ['*'])[0]}"} for tenant in ("one", "two"))
+    quotas = Quotas(subscriptions=3, expression=100, publish_rate=10)
+    with served(tmp_path / "log", BrokerSettings(tokens=TokensSection(file=str(file)), quotas=quotas)) as server:
+        client = server.http
+
+        def put(id: str, headers: dict[str, str], **more: Any) -> int:
+            return client.put(f"/v1/subscriptions/{id}", json={"xpath": "//a", **more}, headers=headers).status_code
+
+        assert put("long", one, xpath="//" + "a" * 200) == 422
+        lines = "\n".join(json.dumps({"id": f"s{number}", "xpath": "//a"}) for number in range(5))
+        answer = client.post("/v1/subscriptions", content=lines, headers=one).json()
+        assert (answer["accepted"], answer["rejected"]) == (3, 2)
+        assert [(each["line"], each["status"]) for each in answer["errors"]] == [(4, 429), (5, 429)]
+        assert (put("s0", one), put("s9", one), put("s9", two)) == (200, 429, 201)
+        client.delete("/v1/subscriptions/s0", headers=one).raise_for_status()
+        assert put("s9", one) == 201
+
+        def publish(headers: dict[str, str]) -> Any:
+            return client.post("/v1/feeds/news/documents", content=f"<a>{'x' * 1000}</a>", headers=headers)
+
+        assert publish(one).status_code == 202
+        late = publish(one)
+        assert late.status_code == 429
+        assert int(late.headers["retry-after"]) > 50
+        assert publish(two).status_code == 202

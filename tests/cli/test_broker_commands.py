@@ -1,0 +1,82 @@
+"""`pathcast publish`, `subscribe` and `replay`, against a real broker."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from pathcast.cli.app import app
+from pathcast.errors import PathcastError
+from tests.broker.broker_process import free_port
+from tests.broker.served_broker import Served, served
+
+
+@pytest.fixture(scope="module")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    with served(tmp_path_factory.mktemp("broker")) as found:
+        yield found
+
+
+def run(*arguments: object, stdin: str | None = None) -> tuple[int, str, str]:
+    result = CliRunner().invoke(app, [str(each) for each in arguments], input=stdin)
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result.exit_code, result.stdout, result.stderr
+
+
+def test_files_folders_and_stdin_are_published_and_printed(broker: Served, tmp_path: Path) -> None:
+    (tmp_path / "stories").mkdir()
+    for name in "ab":
+        (tmp_path / "stories" / f"{name}.xml").write_text(f"<t>{name}</t>")
+    first = broker.broker.log.head + 2  # after the record of the new feed
+    done = run("publish", broker.address, "files", tmp_path / "stories", "-", stdin="<t>c</t>")
+    assert done == (0, "published 3 of 3 documents to feed files\n", "")
+    shown = run("subscribe", broker.address, "//t", "--feed", "files", "--from", first, "--bodies", "--count", 3)
+    lines = [f"{first + place}  files\n<t>{name}</t>\n" for place, name in enumerate("abc")]
+    assert shown == (0, "".join(lines), "")
+    options = ["--from", first, "--count", 1, "--format", "json"]
+    row = json.loads(run("subscribe", broker.address, "//t[. = 'b']", *options)[1])
+    assert (row["sequence"], row["feed"], "body" in row) == (first + 1, "files", False)
+    assert broker.http.get("/v1/subscriptions").json()["total"] == 0
+
+
+def test_a_document_that_is_rejected_is_reported_and_gives_status_1(broker: Served, tmp_path: Path) -> None:
+    bad, good = tmp_path / "bad.xml", tmp_path / "good.xml"
+    bad.write_text("<a>\n<b></a>")
+    good.write_text("<a/>")
+    status, out, err = run("publish", broker.address, "bad", bad, good, tmp_path / "none.xml")
+    assert (status, out) == (1, "published 1 of 3 documents to feed bad\n")
+    assert f"error: {bad}: line 2, column 6: " in err and "none.xml" in err
+    status, out, _ = run("publish", broker.address, "bad", bad, good, "--format", "json")
+    rows = [json.loads(line) for line in out.splitlines()]
+    assert (status, rows[0]["line"], "sequence" in rows[1]) == (1, 2, True)
+    assert run("publish", broker.address, "bad", bad, "--keep-invalid")[0] == 0
+    (tmp_path / "empty").mkdir()
+    assert run("publish", broker.address, "bad", tmp_path / "empty")[0] == 1
+
+
+def test_a_named_subscription_stays_and_is_replayed(broker: Served, tmp_path: Path) -> None:
+    file = tmp_path / "a.xml"
+    file.write_text("<named/>")
+    run("publish", broker.address, "named", file)
+    head = broker.broker.log.head
+    command = ["subscribe", broker.address, "//named", "--id", "kept", "--from", head, "--count", 1]
+    assert run(*command) == (0, f"{head}  named\n", "")
+    assert broker.http.get("/v1/subscriptions/kept").status_code == 200
+    status, _, err = run(*command)
+    assert status == 2 and "already exists" in err
+    assert run("replay", broker.address, "kept", head)[1].startswith(f"kept: delivers from {head} again; head ")
+    broker.http.delete("/v1/subscriptions/kept")
+
+
+def test_wrong_arguments_and_a_missing_broker_are_errors(broker: Served, tmp_path: Path) -> None:
+    with pytest.raises(PathcastError, match=r"(?s)not supported.*\^"):
+        run("subscribe", broker.address, "//a/following-sibling::b")
+    assert run("subscribe", broker.address, "//a", "--namespaces", "ignore")[0] == 2
+    file = tmp_path / "a.xml"
+    file.write_text("<a/>")
+    with pytest.raises(PathcastError, match="cannot reach the broker"):
+        run("publish", f"http://127.0.0.1:{free_port()}", "a", file, "--patience", "0.1")
+    assert broker.http.get("/v1/subscriptions").json()["total"] == 0

@@ -1,0 +1,228 @@
+"""The clients against a real broker: both have the same methods, which do the same."""
+
+import asyncio
+import inspect
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import httpx
+import pytest
+
+import pathcast
+from pathcast.client import AsyncClient, BrokerError, Client, Delivery, Gap, UnreachableError, connect_async
+from pathcast.client.protocol import EventReader
+from tests.broker.broker_process import free_port
+from tests.broker.served_broker import Served, served
+
+
+@pytest.fixture(scope="module")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    with served(tmp_path_factory.mktemp("broker")) as found:
+        yield found
+
+
+@pytest.fixture
+def client(broker: Served) -> Iterator[Client]:
+    with pathcast.connect(broker.address) as found:
+        yield found
+
+
+def methods(kind: type) -> dict[str, list[str]]:
+    public = inspect.getmembers(kind, inspect.isfunction)
+    return {name: list(inspect.signature(each).parameters) for name, each in public if not name.startswith("_")}
+
+
+def test_both_clients_have_the_same_methods() -> None:
+    assert methods(Client) == methods(AsyncClient)
+
+
+def test_documents_arrive_as_they_were_given(client: Client, tmp_path: Path) -> None:
+    client.subscribe("given", "//t", "given")
+    latin = "<?xml version='1.0' encoding='iso-8859-1'?><t>é</t>"
+    file = tmp_path / "t.xml"
+    file.write_bytes(latin.encode("iso-8859-1"))
+    events = client.events("given")
+    one = client.publish("given", "<t>\u2028 \x85 é\r\n</t>")
+    many = client.publish("given", [b"<t/>", latin, file, b"\xef\xbb\xbf<t/>"], ["a", "b", "c", "d"])
+    found = [next(events) for _ in range(5)]
+    events.close()
+    assert [each.sequence for each in found if isinstance(each, Delivery)] == [
+        one.sequence,
+        *(m.sequence for m in many),
+    ]
+    raw = latin.encode("iso-8859-1")
+    wanted = ["<t>\u2028 \x85 é\r\n</t>".encode(), b"<t/>", raw, raw, b"\xef\xbb\xbf<t/>"]
+    assert [each.body for each in found if isinstance(each, Delivery)] == wanted
+    assert [each.id for each in many] == ["a", "b", "c", "d"]
+    assert client.document(many[1].sequence) == raw
+
+
+def test_a_document_that_is_published_again_under_its_id_is_a_duplicate(client: Client) -> None:
+    first = client.publish("again", "<a/>", "7")
+    assert client.publish("again", "<a/>", "7") == type(first)(first.sequence, "7", duplicate=True)
+    assert client.publish("again", ["<a/>", "<b/>"], ["7", "8"])[0].duplicate
+    with pytest.raises(ValueError, match="2 for 1"):
+        client.publish("again", ["<a/>"], ["1", "2"])
+    with pytest.raises(ValueError, match="printable"):
+        client.publish("again", "<a/>", "é")
+
+
+def test_an_unreadable_document_is_an_error_with_its_position(client: Client, tmp_path: Path) -> None:
+    with pytest.raises(BrokerError) as caught:
+        client.publish("bad", "<a>\n<b></a>")
+    assert (caught.value.status, caught.value.line, caught.value.column) == (422, 2, 6)
+    found = client.publish("bad", ["<a/>", "<a>", tmp_path / "none", "<b/>"], errors="return")
+    assert [isinstance(each, pathcast.PathcastError) for each in found] == [False, True, True, False]
+    assert [each.index for each in found if isinstance(each, pathcast.PathcastError)] == [1, 2]
+    with pytest.raises(BrokerError) as caught:
+        client.publish("bad", ["<a>", "<b>"])
+    assert caught.value.index == 0
+    kept = client.publish("bad", "<a>", keep_invalid=True)
+    assert kept.error is not None and kept.error.startswith("line 1")
+
+
+def test_many_documents_travel_in_several_batches(client: Client) -> None:
+    client.subscribe("batches", "//n[@k = '3']", ["batches"])
+    found = client.publish("batches", [f"<n k='{number}'/>" for number in range(1_300)])
+    assert [each.sequence for each in found] == list(range(found[0].sequence, found[0].sequence + 1_300))
+    assert [each.sequence for each in client.pull("batches").deliveries] == [found[3].sequence]
+
+
+def test_a_subscription_is_created_read_listed_and_ended(client: Client) -> None:
+    start = datetime(2020, 1, 1, tzinfo=UTC)
+    made = client.subscribe(
+        "life", "//f:a", ["x"], namespaces={"f": "urn:f"}, start=start, subscriber="life", ack_wait=5, in_flight=9
+    )
+    assert (made.xpath, made.namespaces, made.feeds) == ("//f:a", {"f": "urn:f"}, ("x",))
+    assert (made.config["ack_wait"], made.config["in_flight"]) == (5, 9)
+    assert client.subscription("life") == made
+    assert list(client.subscriptions("life")) == [made]
+    assert made in list(client.subscriptions())
+    client.unsubscribe("life")
+    with pytest.raises(BrokerError, match="no subscription 'life'"):
+        client.unsubscribe("life")
+
+
+def test_a_check_has_the_normal_form_or_the_place_of_the_error(client: Client) -> None:
+    assert client.check("a[5 > b]") == "//a/b[. < 5]"
+    with pytest.raises(BrokerError) as caught:
+        client.check("//a[position() > 1]")
+    assert caught.value.column == 5 and "^" in str(caught.value)
+
+
+def test_pull_acknowledge_give_back_and_replay(client: Client) -> None:
+    client.subscribe("cursor", "//a", ["cursor"])
+    sequences = [each.sequence for each in client.publish("cursor", ["<a/>"] * 3)]
+    pulled = client.pull("cursor", wait=5).deliveries
+    assert [(each.sequence, each.attempt) for each in pulled] == [(sequence, 1) for sequence in sequences]
+    client.give_back("cursor", pulled[1:2])
+    assert [(each.sequence, each.attempt) for each in client.pull("cursor").deliveries] == [(sequences[1], 2)]
+    client.acknowledge("cursor", pulled)
+    assert client.status("cursor").cursor >= sequences[-1]
+    with pytest.raises(BrokerError) as caught:
+        client.acknowledge("cursor", [10**9])
+    assert caught.value.problem["unknown"] == [10**9]
+    assert client.replay("cursor", sequences[1]).cursor == sequences[0]
+    assert [each.sequence for each in client.pull("cursor").deliveries] == sequences[1:]
+
+
+def test_events_end_with_the_subscription_and_begin_where_they_are_told(client: Client) -> None:
+    made = client.subscribe("ends", "//a", ["ends"])
+    first, second = client.publish("ends", ["<a/>", "<a/>"])
+    with client.events("ends", after=made.valid_from - 1, bodies=False) as events:
+        delivery = next(events)
+        assert isinstance(delivery, Delivery) and (delivery.sequence, delivery.body) == (first.sequence, None)
+        assert events.position == first.sequence
+    rest = client.events("ends", after=first.sequence)
+    assert next(rest).sequence == second.sequence  # type: ignore[union-attr]
+    client.unsubscribe("ends")
+    assert list(rest) == []
+    with pytest.raises(BrokerError, match="no subscription"):
+        client.events("ends")
+
+
+def test_an_unknown_position_is_a_gap(client: Client) -> None:
+    client.subscribe("unknown", "//a", ["unknown"])
+    events = client.events("unknown", after=10**12)
+    gap = next(events)
+    assert isinstance(gap, Gap) and (gap.end, gap.reason) == (10**12, "unknown")
+    published = client.publish("unknown", "<a/>")
+    assert next(events).sequence == published.sequence  # type: ignore[union-attr]
+    events.close()
+
+
+def test_an_address_without_a_broker_is_reported(broker: Served) -> None:
+    waits: list[float] = []
+    with (
+        pathcast.connect(
+            f"http://127.0.0.1:{free_port()}", patience=0.3, on_retry=lambda _, seconds: waits.append(seconds)
+        ) as client,
+        pytest.raises(UnreachableError, match="cannot reach the broker"),
+    ):
+        client.status("x")
+    assert waits and sum(waits) < 0.5
+    for url in ("127.0.0.1:80", "ftp://x", "http://", "http://x:port", "http://x?y"):
+        with pytest.raises(pathcast.PathcastError, match="is not the address"):
+            pathcast.connect(url)
+    with pathcast.connect(f"{broker.address}/nowhere") as client, pytest.raises(BrokerError, match="no such path"):
+        client.status("x")
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 1_000])
+def test_frames_are_read_whatever_the_pieces_they_come_in(size: int) -> None:
+    text = "<t>\u2028\u0085</t>"
+    document = '{"sequence":%d,"feed":"f","time":1.5,"media_type":"application/xml","body":"' + text + '"}'
+    frames = ["id: 3\r\n: heartbeat\r\n\r\n", f"id: 4\nevent: document\ndata: {document % 4}\n\n"]
+    frames += ['event: gap\ndata: {"from":5,"to":8,"reason":"trimmed"}\n\n', "id: 9\n: heartbeat\n\n"]
+    frames += [f"id: 9\nevent: document\ndata: {document % 9}\n\n", f"id: 10\nevent: document\ndata: {document % 10}"]
+    data = "".join(frames).encode()
+    reader = EventReader("x", None, bodies=True)
+    found = [event for at in range(0, len(data), size) for event in reader.read(data[at : at + size])]
+    assert [each.sequence if isinstance(each, Delivery) else (each.begin, each.end) for each in found] == [4, (5, 8)]
+    assert isinstance(found[0], Delivery) and found[0].body == text.encode()
+    assert reader.headers()["last-event-id"] == "9"
+    assert list(reader.read(b"id: 9\n: heartbeat\n\n")) == []
+    (after,) = reader.read(f"id: 10\nevent: document\ndata: {document % 10}\n\n".encode())
+    assert isinstance(after, Delivery) and after.sequence == 10
+
+
+@pytest.mark.parametrize("documents", [["<a/>"], ["<a/>", "<b/>", "<c/>"]], ids=["raw", "batch"])
+def test_a_publication_whose_answer_is_lost_is_not_published_twice(broker: Served, documents: list[str]) -> None:
+    sent: list[httpx.Response] = []
+
+    def lose_the_first(request: httpx.Request) -> httpx.Response:
+        headers = {"content-type": request.headers["content-type"], "ce-id": request.headers.get("ce-id", "")}
+        sent.append(broker.http.post(request.url.path, content=request.read(), headers=headers))
+        if len(sent) == 1:
+            raise httpx.ReadError("lost")
+        return sent[-1]
+
+    with pathcast.connect(broker.address) as client:
+        client._http = httpx.Client(base_url=broker.address, transport=httpx.MockTransport(lose_the_first))
+        found = client.publish("lost", documents)
+    assert len(sent) == 2 and all(each.duplicate for each in found)
+
+
+def test_the_asynchronous_client_does_the_same(broker: Served) -> None:
+    async def session() -> None:
+        async with connect_async(broker.address) as client:
+            await client.subscribe("async", "//a", ["async"])
+            async with client.events("async") as events:
+                one = await client.publish("async", "<a/>")
+                many = await client.publish("async", ["<a/>", "<b/>", "<a"], errors="return")
+                assert isinstance(many[2], BrokerError)
+                found = [(await anext(events)).sequence for _ in range(2)]  # type: ignore[union-attr]
+                assert found == [one.sequence, one.sequence + 1]
+            pulled = await client.pull("async")
+            await client.acknowledge("async", pulled.deliveries[:1])
+            await client.give_back("async", pulled.deliveries[1:])
+            assert [each.attempt for each in (await client.pull("async")).deliveries] == [2]
+            assert (await client.replay("async", one.sequence)).cursor == one.sequence - 1
+            assert (await client.subscription("async")).id in [each.id async for each in client.subscriptions()]
+            assert (await client.document(one.sequence), await client.check("a")) == (b"<a/>", "//a")
+            await client.unsubscribe("async")
+            with pytest.raises(BrokerError):
+                await client.status("async")
+
+    asyncio.run(session())
