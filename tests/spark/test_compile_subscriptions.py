@@ -11,7 +11,7 @@ import pathcast
 from pathcast.errors import PipelineError
 from pathcast.spark import compile_subscriptions
 from pathcast.spark.publishing.index_versions import latest, version_folder, versions
-from pathcast.spark.publishing.parse_subscription_rows import read_table
+from pathcast.spark.publishing.subscription_row_parser import read_table
 from pathcast.workloads import SubscriptionOptions, generate_documents, generate_subscriptions, news_schema
 
 SCHEMA = "id long, subscriber string, xpath string"
@@ -175,7 +175,7 @@ def test_tables_are_read_from_parquet_and_csv(spark, tmp_path):
     report = compile_subscriptions(str(tmp_path / "table.csv"), tmp_path / "two")
     assert sorted(opened(tmp_path / "two")) == sorted(opened(tmp_path / "one"))
     [row] = report.invalid.collect()
-    assert (row.xpath, row.reason) == ('//a[@b="c,d"]', "id must be a whole number from 1 to 2,147,483,647, got x")
+    assert (row.xpath, row.reason) == ('//a[@b="c,d"]', "id must be a whole number from 1 to 2,147,483,647, got 'x'")
 
 
 def test_prefixes_of_the_set_hold_for_its_changes(spark, tmp_path):

@@ -91,7 +91,7 @@ class Expected:
         if word not in ("added", "removed"):
             reason, column = f"change must be 'added' or 'removed', got {word!r}", None
         elif id is None or not 0 < id <= LARGEST_ID:
-            reason, column = f"id must be a whole number from 1 to {LARGEST_ID:,}, got {given}", None
+            reason, column = f"id must be a whole number from 1 to {LARGEST_ID:,}, got {given!r}", None
         else:
             reason, column = wrong_with(xpath or "") if word == "added" else (None, None)
         if reason is None:

@@ -21,7 +21,7 @@ from pathcast.spark import (
     observed, pack_index, pin_version, publish_joins, session, stream_files, with_source, write_once,
 )
 from pathcast.joins import Schema
-from pathcast.joins.partition.standing_join_definition import StandingJoins
+from pathcast.joins.partition.join_server_specification import StandingJoins
 from pathcast.spark.publishing.replay_version_pins import pins_of
 from pathcast.spark.publishing.index_versions import version_folder
 

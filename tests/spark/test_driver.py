@@ -13,7 +13,7 @@ FETCHING = {
 # Exceptions that are allowed, with reasons.
 ALLOWED = {
     ("subscription_report", "told_by", "collect"): "one row of counts, of an index or an overlay that a task published",
-    ("build_index_shards", "write_shards", "collect"): "one row of counts, of an index that tasks published in shards",
+    ("index_shard_writer", "write_shards", "collect"): "one row of counts, of an index that tasks published in shards",
     (
         "invalid_subscription_summary",
         "reasons_of",

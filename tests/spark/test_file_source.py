@@ -402,9 +402,12 @@ def test_large_files_come_in_several_arrow_batches(feed):
         ({"maxFilePerTrigger": "1"}, "did you mean maxFilesPerTrigger?"),
         ({"wholetext": "true"}, "supported: maxFilesPerTrigger, maxBytesPerTrigger, latestFirst"),
         ({"maxFilesPerTrigger": "0"}, "maxFilesPerTrigger must be a whole number of at least 1, got '0'"),
-        ({"maxFilesPerTrigger": "1", "maxBytesPerTrigger": "1"}, "not both"),
+        (
+            {"maxFilesPerTrigger": "1", "maxBytesPerTrigger": "1"},
+            "options maxFilesPerTrigger and maxBytesPerTrigger cannot be combined; omit one",
+        ),
         ({"latestFirst": "yes"}, "latestFirst must be true or false, got 'yes'"),
-        ({"settle": "2s"}, 'must look like "2 seconds"'),
+        ({"settle": "2s"}, "malformed interval '2s'; write for example \"2 seconds\""),
         ({"checkpoint": ""}, "option checkpoint is missing"),
     ],
 )

@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 from pathcast.cli.app import app
 from pathcast.errors import PipelineError
 from pathcast.joins import Client, Schema, select
-from pathcast.joins.partition.standing_join_definition import StandingJoins
+from pathcast.joins.partition.join_server_specification import StandingJoins
 from pathcast.joins.query.table_schema_file import read_schema_file
 from pathcast.messages import decode
 from pathcast.spark import open_joins, publish, publish_joins
@@ -252,7 +252,7 @@ def test_a_task_that_does_not_know_its_micro_batch_finds_it_by_its_time(tmp_path
 
     assert fanned([1_700])["time"].to_pylist() == [1_700]
     assert pins_of(tmp_path / "joins", "ours") == {7: 1}
-    with pytest.raises(PipelineError, match="has no micro-batch with timestamp 1750 ms"):
+    with pytest.raises(PipelineError, match="finds no micro-batch with timestamp 1750 ms"):
         fanned([1_750])
     with pytest.raises(PipelineError, match=r"does not know its micro-batch.*give join_subscriptions the stream's"):
         fanned(None)

@@ -308,7 +308,7 @@ def test_documents_are_read_by_path_inside_the_workers(spark, index, tmp_path):
     assert "none.xml" in errors[3] and "null" in errors[4] and "size" in errors[5]
     with pytest.raises(PipelineError, match="no column 'file' with paths"):
         match_documents(frame(spark), index, document_path="file")
-    with pytest.raises(PipelineError, match="'xml' is of type binary; cast it to string"):
+    with pytest.raises(PipelineError, match="'xml' is of type binary; paths of documents must be strings"):
         match_documents(frame(spark), index, document_path="xml")
 
 

@@ -200,7 +200,12 @@ def test_an_unknown_key_is_named_with_its_line_and_what_is_near(tmp_path):
             "source.document_path",
             "conflicts with",
         ),
-        (("[deliveries]", "[limits]\ndepth = 0\n[deliveries]"), 10, "limits.depth", "whole number from 1 up, got 0"),
+        (
+            ("[deliveries]", "[limits]\ndepth = 0\n[deliveries]"),
+            10,
+            "limits.depth",
+            "whole number of at least 1, got 0",
+        ),
         (("[deliveries]", "[stream]\n[deliveries]"), 9, "stream.checkpoint", "is missing"),
         (
             ("[deliveries]", "[spark]\na = [1]\n[deliveries]"),

@@ -54,7 +54,7 @@ def test_overlay_shards_and_joins_arrive(tmp_path):
     [
         ('[overlay]\nlevels = 2\npolicy = "M"', 15, "overlay.policy", "invalid policy 'M': use 'ES', 'L'"),
         ('[overlay]\nlevels = 2\npolicy = "ES-s"', 15, "overlay.policy", "ES takes no negative annotations"),
-        ("[overlay]\nlevels = 2\nkeep = 0", 15, "overlay.keep", "must be a number above 0, at most 1, got 0"),
+        ("[overlay]\nlevels = 2\nkeep = 0", 15, "overlay.keep", "must be a number above 0 and at most 1, got 0"),
         ('[overlay]\ntopology = "t"\nlevels = 2', 15, "overlay.levels", "conflicts with overlay.topology"),
         ("[overlay]\nfanout = 2", 14, "overlay.fanout", "needs overlay.levels, which is missing"),
         ("[overlay]\n[subscriptions2]", 14, "subscriptions2", "unknown key; did you mean subscriptions"),

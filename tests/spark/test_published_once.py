@@ -13,14 +13,14 @@ from pathcast.errors import PipelineError
 from pathcast.matching import Tuning
 from pathcast.spark import publish
 from pathcast.spark.publishing import index_versions as versions
-from pathcast.spark.publishing.build_index_shards import ShardWriting
+from pathcast.spark.publishing.index_publishing_task import Publishing
+from pathcast.spark.publishing.index_shard_writer import ShardWriting
 from pathcast.spark.publishing.index_shards import shard_folder, shards_in
 from pathcast.spark.publishing.index_versions import latest, version_folder
 from pathcast.spark.publishing.index_versions import versions as versions_in
 from pathcast.spark.publishing.parallel_pattern_compilation import default_settings
-from pathcast.spark.publishing.parse_subscription_rows import CHANGES, TABLE
-from pathcast.spark.publishing.publish_index_task import Publishing
-from pathcast.spark.publishing.resolve_subscription_rows import resolving
+from pathcast.spark.publishing.subscription_row_parser import CHANGES, TABLE
+from pathcast.spark.publishing.subscription_row_resolution import resolving
 from pathcast.spark.publishing.task_error_codec import read_failure
 
 SETTINGS = default_settings(None, None)

@@ -18,8 +18,8 @@ from pathcast.spark.pipeline.run_pipeline import compile_table
 from pathcast.spark.pipeline.sparkless_subscription_publishing import publish_small
 from pathcast.spark.publishing.index_shards import shard_folder, shards_in
 from pathcast.spark.publishing.index_versions import version_folder
-from pathcast.spark.publishing.parse_subscription_rows import read_table
 from pathcast.spark.publishing.small_subscription_table_reader import NotSmallError, Small, read_small
+from pathcast.spark.publishing.subscription_row_parser import read_table
 from pathcast.store.snapshot import MANIFEST
 from pathcast.workloads import generate_documents, news_schema
 
@@ -170,7 +170,7 @@ def test_what_is_large_or_unusual_is_left_to_spark(tmp_path):
     (tmp_path / "half.json").write_text('{"id": 1, "xpath": "\\ud800"}\n')
     (tmp_path / "packed.csv.bz2").write_bytes(bz2.compress((tmp_path / "table.csv").read_bytes()))
     for name, form, why in (
-        ("float.parquet", "parquet", "column 'id' has values of type float"),
+        ("float.parquet", "parquet", "column 'id' has values of type float, which need Spark"),
         ("open.csv", "csv", "open.csv cannot be read without Spark: unexpected end of data"),
         ("broken.json", "json", "broken.json cannot be read without Spark: Expecting value"),
         ("twice.csv", "csv", "columns of the same name"),

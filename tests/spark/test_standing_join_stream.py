@@ -8,7 +8,7 @@ import pytest
 
 from pathcast.errors import PipelineError
 from pathcast.joins import Client, Schema, select
-from pathcast.joins.partition.standing_join_definition import StandingJoins
+from pathcast.joins.partition.join_server_specification import StandingJoins
 from pathcast.joins.partition.value_partitioned_join import Parts
 from pathcast.joins.query.value_text_conversion import write_row
 from pathcast.messages import decode
@@ -164,9 +164,9 @@ def test_what_is_asked_wrongly_is_said(spark, tmp_path):
         join_subscriptions(changes.drop("sequence"), StandingJoins(schema))
     with pytest.raises(PipelineError, match="'sequence' of changes is of type string; cast it to bigint"):
         join_subscriptions(changes.selectExpr("table", "change", "row", "'1' as sequence"), StandingJoins(schema))
-    with pytest.raises(PipelineError, match="give either subscriptions"):
+    with pytest.raises(PipelineError, match="neither is given; give exactly one"):
         join_subscriptions(changes)
-    with pytest.raises(PipelineError, match="give either subscriptions"):
+    with pytest.raises(PipelineError, match="both are given; give exactly one"):
         join_subscriptions(changes, StandingJoins(schema), versions=tmp_path)
     with pytest.raises(PipelineError, match="no version of subscriptions"):
         join_subscriptions(changes, versions=tmp_path)
@@ -175,7 +175,7 @@ def test_what_is_asked_wrongly_is_said(spark, tmp_path):
     messages = spark.createDataFrame([], "message binary, subscription long")
     with pytest.raises(PipelineError, match="'subscription' already exists"):
         deliver_joins(messages, StandingJoins(schema))
-    with pytest.raises(PipelineError, match="give either subscriptions"):
+    with pytest.raises(PipelineError, match="neither is given; give exactly one"):
         deliver_joins(messages.drop("subscription"))
     with pytest.raises(PipelineError, match="no binary column 'message'"):
         deliver_joins(messages.drop("message"), StandingJoins(schema))

@@ -5,6 +5,7 @@ import os
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 
 import pathcast
 from pathcast.joins import Extraction
@@ -22,6 +23,9 @@ from pathcast.spark import (
     publish,
     publish_overlay,
 )
+from pathcast.spark.pipeline.pipeline_sections import Stream
+from pathcast.spark.pipeline.start_stream import start_stream
+from pathcast.spark.sessions.spark_session import EMPTY_CHECKPOINT_CHECK
 
 SAME = {"shop/share": "shop/stock", "shop/share/ratio": "shop/stock/per"}
 DOCUMENTS = [
@@ -103,3 +107,35 @@ def test_stages_give_in_micro_batches_what_one_process_says(spark, tmp_path):
     good = sorted((row["sequence"], json.loads(row["row"])["symbol"]) for row in changes if not row["error"])
     assert good == [(1 << 20, "A"), (2 << 20, "B")]
     assert sorted(row["number"] for row in changes if row["error"]) == [2, 3, 4]
+
+
+@pytest.fixture
+def interrupted(spark, tmp_path):
+    """A stream of one line, and a checkpoint that a kill left while its first offsets were written."""
+    (tmp_path / "in").mkdir()
+    (tmp_path / "checkpoint" / "offsets").mkdir(parents=True)
+    (tmp_path / "in" / "a.txt").write_text("one\n")
+    # Spark writes a file of this name and renames it; a kill in between leaves it.
+    (tmp_path / "checkpoint" / "offsets" / ".0.7f0c8a52-0d0e-4c3e-9a53-3a7d44ad4f0e.tmp").write_text("v1\n{")
+    return spark.readStream.text(str(tmp_path / "in")), str(tmp_path / "checkpoint")
+
+
+def test_a_stream_that_was_killed_while_it_wrote_its_first_offsets_starts_again(spark, interrupted, tmp_path):
+    frame, checkpoint = interrupted
+    writer = frame.writeStream.format("parquet").trigger(availableNow=True).option("checkpointLocation", checkpoint)
+    assert writer.start(str(tmp_path / "out")).awaitTermination(240)
+    assert [row.value for row in spark.read.parquet(str(tmp_path / "out")).collect()] == ["one"]
+
+
+def test_a_pipeline_that_was_killed_while_it_wrote_its_first_offsets_starts_again(spark, interrupted):
+    frame, checkpoint = interrupted
+    before = spark.conf.get(EMPTY_CHECKPOINT_CHECK)
+    spark.conf.set(EMPTY_CHECKPOINT_CHECK, "true")  # as in a session that was started elsewhere
+    seen = []
+    try:
+        stream = Stream(checkpoint=checkpoint, trigger="available-now")
+        query = start_stream(frame, lambda rows, batch: seen.append((batch, rows.collect()[0].value)), "lines", stream)
+        assert query.awaitTermination(240)
+    finally:
+        spark.conf.set(EMPTY_CHECKPOINT_CHECK, before)
+    assert seen == [(0, "one")]

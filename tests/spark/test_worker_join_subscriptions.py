@@ -7,7 +7,7 @@ import pytest
 
 from pathcast.errors import PipelineError
 from pathcast.joins import Schema
-from pathcast.joins.partition.standing_join_definition import StandingJoins
+from pathcast.joins.partition.join_server_specification import StandingJoins
 from pathcast.spark.joins import worker_join_subscriptions as subscribed
 from pathcast.spark.joins.worker_join_subscriptions import StoredJoins, find_subscriptions
 from pathcast.spark.sessions.shipped_objects import ShippedObject
@@ -77,5 +77,5 @@ def test_a_pickle_in_its_place_is_not_read(tmp_path):
     given = found(standing(50), tmp_path).shipped
     shutil.rmtree(given.folder)
     (tmp_path / given.folder).write_bytes(pickle.dumps(standing(50)))
-    with pytest.raises(PipelineError, match="is a file; a snapshot is a folder"):
+    with pytest.raises(PipelineError, match="is a file, not a snapshot; give the folder that was written to"):
         given.open()

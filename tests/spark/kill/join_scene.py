@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pathcast.joins import Client, Schema
-from pathcast.joins.partition.standing_join_definition import StandingJoins
+from pathcast.joins.partition.join_server_specification import StandingJoins
 from pathcast.joins.query.value_text_conversion import write_row
 from pathcast.messages import decode
 from pathcast.spark import open_joins, publish_joins

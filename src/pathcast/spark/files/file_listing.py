@@ -185,5 +185,6 @@ def _matching(part: str) -> re.Pattern[str] | None:
         return re.compile("".join(parts), re.DOTALL) if wild else None
     except re.error as error:
         raise PipelineError(
-            f"the name {part!r} in the path is not a valid pattern: {error}; write '\\[' for the character itself"
+            f"the name {part!r} in the path has an invalid '[…]': {error.msg}; correct it, or write "
+            "'\\[' for a literal '['"
         ) from None

@@ -77,7 +77,7 @@ def read_options(given: Mapping[str, str]) -> FileOptions:
             raise PipelineError(f"option {name} is missing; stream_files(spark, path, checkpoint=…) sets it")
     max_files, max_bytes = _count(options, "maxFilesPerTrigger"), _count(options, "maxBytesPerTrigger")
     if max_files is not None and max_bytes is not None:
-        raise PipelineError("give maxFilesPerTrigger or maxBytesPerTrigger, not both")
+        raise PipelineError("options maxFilesPerTrigger and maxBytesPerTrigger cannot be combined; omit one of them")
     return FileOptions(
         path=options["path"],
         checkpoint=options["checkpoint"],
@@ -115,7 +115,7 @@ def nanoseconds(interval: str) -> int:
     """An interval such as `2 seconds`."""
     found = INTERVAL.fullmatch(interval)
     if found is None:
-        raise PipelineError(f'an interval must look like "2 seconds" or "500 milliseconds", got {interval!r}')
+        raise PipelineError(f'malformed interval {interval!r}; write for example "2 seconds" or "500 milliseconds"')
     return int(found[1]) * _UNITS[found[2]]
 
 

@@ -29,9 +29,9 @@ from pathcast.kernels import Int64s
 from ..matching.arrow_document_columns import Part, error_column, parts_of_values
 from ..matching.column_checks import ERROR, check_columns, check_entities, check_structure
 from ..matching.document_batch_reader import PartReader
-from ..matching.group_rows_by_key import take_rows
 from ..matching.match_documents import with_structures
 from ..matching.mediate_documents import Mediating, Stage
+from ..matching.row_groups_by_key import take_rows
 from ..sessions.shipped_objects import ShippedObject
 
 TABLE, CHANGE, ROW, SEQUENCE = "table", "change", "row", "sequence"

@@ -132,7 +132,8 @@ def _check_same(joins: Joins, folder: str, schema: Schema, newest: StandingJoins
     if describe(newest.schema) != describe(schema):
         raise PipelineError(
             f"joins.schema: the tables or joins of {joins.schema} differ from those of the subscriptions at {folder}; "
-            "use the same, or choose another folder for joins.versions and another checkpoint"
+            "restore the schema of these subscriptions, or choose another folder for joins.versions and another "
+            "checkpoint"
         )
 
 

@@ -100,7 +100,7 @@ def _read_answers(data: bytes) -> _Packed:
     sizes = np.frombuffer(lengths, np.int32) if len(lengths) % 4 == 0 else np.array([-1])
     count = len(sizes)
     if len(sequences) != 8 * count or len(numbers) != 4 * count or (sizes < 0).any() or sizes.sum() != len(messages):
-        raise _ANSWERS.damaged("the lengths of its messages do not fit")
+        raise _ANSWERS.damaged("the number or total size of its messages does not match their stored lengths")
     return packed
 
 

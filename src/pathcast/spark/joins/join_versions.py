@@ -1,6 +1,6 @@
 """Versions of subscriptions to joins: a folder of descriptions, published one after the other.
 
-    subscriptions/versions/00000001/   a snapshot of standing joins (joins/partition/standing_join_snapshot.py)
+    subscriptions/versions/00000001/   written by joins/partition/join_server_specification_snapshot.py
     subscriptions/pins/…               which version a micro-batch of a stream belongs to (replay_version_pins.py)
 
 Invariant: an id means the same in all versions. A version never changes.

@@ -92,8 +92,9 @@ def newcomers(
         return None
     if not before:
         raise PipelineError(
-            f"the version that micro-batch {batch - 1} of {checkpoint} used is unknown: only those of the last "
-            f"{RETAINED} micro-batches are kept; choose a later micro-batch than {batch}"
+            f"cannot find the subscriptions that are new in micro-batch {batch} of {checkpoint}: the version that "
+            f"micro-batch {batch - 1} used is unknown, since only the versions of the last {RETAINED} micro-batches "
+            f"are kept; choose a micro-batch later than {batch}"
         )
     first, after = (next_id_in(version_folder(versions, known[number])) for number in (max(before), batch))
     return None if after == first else (known[batch], first)

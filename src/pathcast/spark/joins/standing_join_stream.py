@@ -70,9 +70,9 @@ def join_subscriptions(
     """
     _check_changes(changes)
     if (subscriptions is None) == (versions is None):
-        got = "neither" if subscriptions is None else "both"
+        given = "neither is given" if subscriptions is None else "both are given"
         raise PipelineError(
-            f"give either subscriptions (a StandingJoins) or versions= (a folder of versions), got {got}"
+            f"subscriptions (a StandingJoins) and versions= (a folder of versions): {given}; give exactly one of them"
         )
     timed = checkpoint is not None and changes.isStreaming and is_remote()
     subscribed = find_subscriptions(

@@ -115,7 +115,8 @@ def find_subscriptions(
     if versions is None:
         if pins is not None or version is not None:
             raise PipelineError(
-                "pins= and version= need versions=, the folder of published subscriptions; add versions=, or omit both"
+                "pins= and version= need versions=, the folder of published subscriptions; give versions= instead of "
+                "subscriptions, or omit pins= and version="
             )
         assert standing is not None
         return Subscribed(ship(standing, folder, most_bytes), None, where)

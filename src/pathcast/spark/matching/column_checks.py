@@ -29,7 +29,7 @@ def check_structure(schema: t.StructType, structure: str, document_path: str | N
     """Reject a frame without a column of structures."""
     names = schema.fieldNames()
     if structure not in names or not isinstance(schema[structure].dataType, t.BinaryType):
-        raise PipelineError(f"no binary column '{structure}' with structures; the columns are {columns_in(schema)}")
+        raise PipelineError(f"no binary column '{structure}' of structures; the columns are {columns_in(schema)}")
     if document_path is not None:
         raise PipelineError(
             "structure= does not work with document_path=: structures refer to documents in the same row; use document="
@@ -54,7 +54,10 @@ def check_columns(schema: t.StructType, document: str, document_path: str | None
             "the column"
         )
     if document_path is not None and not isinstance(kind, t.StringType):
-        raise PipelineError(f"the column '{column}' is of type {kind.simpleString()}; cast it to string")
+        raise PipelineError(
+            f"the column '{column}' is of type {kind.simpleString()}; paths of documents must be strings: cast "
+            "the column"
+        )
     if len(set(names)) < len(names):
         twice = next(name for at, name in enumerate(names) if name in names[:at])
         raise PipelineError(f"two columns are named '{twice}'; rename one of them")

@@ -96,7 +96,8 @@ def match_documents(
         raise PipelineError(f"by must be 'id' or 'subscriber', got {by!r}")
     if mediation is not None and (structure is not None or document_path is not None):
         raise PipelineError(
-            "mediation= works with document= only, and makes structures itself; omit document_path= and structure="
+            "mediation= cannot be combined with document_path= or structure=, because it reads document= and makes "
+            "structures itself; omit them"
         )
     if shards is not None and mediation is not None:
         documents = mediate(

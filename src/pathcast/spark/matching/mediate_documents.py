@@ -31,8 +31,8 @@ from ..sessions.shipped_objects import ShippedObject
 from .arrow_document_columns import Part, binary_column, error_column, parts_of_values
 from .column_checks import ERROR, check_columns, check_entities
 from .document_batch_reader import PartReader
-from .group_rows_by_key import one_batch, take_rows
 from .parse_documents import STRUCTURE
+from .row_groups_by_key import one_batch, take_rows
 
 Batches = Iterator[pa.RecordBatch]
 # Turns the rows of a part into other rows, each with the number of the row that it comes from.

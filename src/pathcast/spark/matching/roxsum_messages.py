@@ -26,7 +26,7 @@ from pathcast.roxsum import MessageLimits, RoXSum
 
 from .arrow_document_columns import error_column
 from .column_checks import ERROR, check_columns, check_entities, columns_in
-from .group_rows_by_key import Documents, GroupCollector, RowGroups, joined, take_rows
+from .row_groups_by_key import Documents, GroupCollector, RowGroups, joined, take_rows
 
 MESSAGE, ROWS, COUNT, SIZE = "message", "rows", "documents", "bytes"
 # Bytes of distinct documents of open messages in a worker; beyond it, the largest messages are closed early.
@@ -90,7 +90,7 @@ def expand(
     names = batched.columns
     if MESSAGE not in names or not isinstance(batched.schema[MESSAGE].dataType, t.BinaryType):
         raise PipelineError(
-            f"no binary column '{MESSAGE}', as summarize(…) writes it; the columns are {columns_in(batched.schema)}"
+            f"no binary column '{MESSAGE}', which summarize(…) adds; the columns are {columns_in(batched.schema)}"
         )
     schema = _expanded_schema(batched.schema, document)
     return batched.mapInArrow(expanding(document, message_limits, limits, entities, trusted=trusted), schema)
@@ -394,7 +394,7 @@ def _expanded_schema(schema: t.StructType, document: str) -> t.StructType:
         kind = schema[ROWS].dataType
         if not isinstance(kind, t.ArrayType) or not isinstance(kind.elementType, t.StructType):
             raise PipelineError(
-                f"column '{ROWS}' must be an array of structs, as summarize(…) writes it, got {kind.simpleString()}"
+                f"column '{ROWS}' must be an array of structs, such as summarize(…) adds, got {kind.simpleString()}"
             )
         fields += [t.StructField(field.name, field.dataType) for field in kind.elementType.fields]
     kind = schema[document].dataType if document in names else t.BinaryType()

@@ -139,9 +139,8 @@ def find_index(
             raise PipelineError(f"no index at {folder}; create it with subscriptions.compile().save({str(index)!r})")
         if version is not None:
             raise PipelineError(
-                f"the index {folder} has no versions, so no version {version}; omit version=, or "
-                "publish(matcher, folder) "
-                "to another folder"
+                f"the index {folder} has no versions, but version={version} was given; omit version=, or create an "
+                "index with versions in another folder with publish(matcher, folder)"
             )
     elif not remote:
         if version is not None and version not in versions(folder):

@@ -38,7 +38,6 @@ from pathcast.routing.snapshot import StoredOverlay
 from pathcast.transmission import Topology
 
 from ..publishing.index_versions import turn, version_folder, versions
-from ..publishing.parse_subscription_rows import ADDED, CHANGES, NOBODY, REMOVED, TABLE, check_names
 from ..publishing.subscription_report import (
     REJECTED,
     REPORTED,
@@ -53,6 +52,7 @@ from ..publishing.subscription_report import (
     told_by,
     written,
 )
+from ..publishing.subscription_row_parser import ADDED, CHANGES, NOBODY, REMOVED, TABLE, check_names
 from ..publishing.subscription_table_differences import difference
 from .published_overlays import AnyPath, save_for
 
@@ -256,7 +256,7 @@ class _Reading:
 
     def _read(self, row: dict[str, Any]) -> tuple[str, Pattern, str]:
         if row["id"] is None or not 0 < row["id"] <= LARGEST_ID:
-            raise _Wrong(f"id must be a whole number from 1 to {LARGEST_ID:,}, got {row['given']}")
+            raise _Wrong(f"id must be a whole number from 1 to {LARGEST_ID:,}, got {row['given']!r}")
         if row["id"] in self.wanted:
             raise _Wrong(f"id {row['id']} is already in use")
         if not row["subscriber"]:

@@ -22,9 +22,9 @@ from pathcast.routing.annotations import NOTHING
 
 from ..matching.arrow_document_columns import ERROR_TYPE, Part, error_column, errors_of, parts_of_values
 from ..matching.document_batch_reader import PartReader
-from ..matching.group_rows_by_key import take_rows
 from ..matching.match_documents import with_structures
 from ..matching.mediate_documents import Stage, row_by_row
+from ..matching.row_groups_by_key import take_rows
 from ..matching.worker_index import Index
 from .published_overlays import open_overlay
 from .router_visits import Visits

@@ -44,8 +44,7 @@ def batch_at(checkpoint: AnyPath, time: int) -> int:
         if facts["batchTimestampMs"] == time:
             return number
     raise PipelineError(
-        f"the checkpoint {checkpoint} has no micro-batch with timestamp {time} ms, as this Spark worker sees it; "
-        "put the "
+        f"this Spark worker finds no micro-batch with timestamp {time} ms in the checkpoint {checkpoint}; put the "
         "checkpoint in a folder that all workers share"
     )
 

@@ -76,8 +76,8 @@ def _index(pipeline: Pipeline) -> str:
         return f"{index}, without versions"
     if table is None and not is_address(index):
         raise PipelineError(
-            f"{pipeline.file}: subscriptions.index: no index at {index}; create it with "
-            "subscriptions.compile().save(…), or set subscriptions.table"
+            f"{pipeline.file}: subscriptions.index: no index at {index}; create it in Python with "
+            f"Subscriptions(…).compile().save('{index}'), or set the key subscriptions.table"
         )
     return f"{index}, new"
 

@@ -87,7 +87,8 @@ def _source(pipeline: Pipeline) -> Wrong:
     if form in {"files", *_NEEDS_A_SCHEMA, "text", "binaryFile"} and not source.path:
         yield "source.path", f'is missing: format = "{form}" needs a path'
     if streams and len(source.path) > 1:
-        yield "source.path", "a stream reads one path; use a pattern, such as news/*/*.parquet, for several folders"
+        count = len(source.path)
+        yield "source.path", f"has {count} paths, but a stream reads one; use a pattern, such as news/*/*.parquet"
     if streams and form in _NEEDS_A_SCHEMA and source.schema is None:
         yield (
             "source.schema",

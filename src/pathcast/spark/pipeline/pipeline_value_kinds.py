@@ -59,6 +59,6 @@ def _policy(value: Any, _: Path) -> str:
 NAMESPACES = Kind('a table, or `"ignore"`', _namespaces)
 TRIGGER = Kind('"available-now", "once" or an interval such as "10 seconds"', _trigger)
 INTERVAL_TEXT = Kind('an interval such as "2 seconds"', _interval)
-SHARE = Kind("a number above 0, at most 1", lambda value, _: _share(value, 5e-324))
+SHARE = Kind("a number above 0 and at most 1", lambda value, _: _share(value, 5e-324))
 SHARE_OR_NONE = Kind("a number from 0 to 1", lambda value, _: _share(value, 0.0))
 POLICY = Kind("a policy", _policy)

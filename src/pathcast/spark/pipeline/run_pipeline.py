@@ -1,8 +1,8 @@
 """Running a pipeline: the batch or the streams that its file describes, with a report per batch and a clean end.
 
 Documents are one stream; standing joins over the same source are a second stream, with its own checkpoint
-(run_joins.py). If one fails, both end. The stream of documents matches inside `foreachBatch`, where the number of the
-micro-batch is known on every kind of Spark:
+(pipeline_joins.py). If one fails, both end. The stream of documents matches inside `foreachBatch`, where the number of
+the micro-batch is known on every kind of Spark:
 
 1. the micro-batch is pinned to a version of the index, next to the checkpoint (replay_version_pins.py);
 2. its documents are matched and counted, its deliveries written, then its dead letters;
@@ -36,7 +36,7 @@ from ..overlay.compile_overlay import compile_overlay
 from ..publishing.compile_subscriptions import compile_subscriptions
 from ..publishing.index_versions import is_versioned, latest
 from ..publishing.invalid_subscription_summary import reasons_of
-from ..publishing.parse_subscription_rows import read_table
+from ..publishing.subscription_row_parser import read_table
 from .batch_reports import (
     AnyReport,
     DeferredReport,
@@ -52,8 +52,8 @@ from .checkpoint_reader import done
 from .dry_run_plan import topology_of
 from .output_folder_owners import check_outputs, claim
 from .pipeline_frames import check_batch, deliveries, match, open_source, traffic, unreadable, write
+from .pipeline_joins import join_batch, start_joins
 from .pipeline_sections import Pipeline, Sink, Stream
-from .run_joins import join_batch, start_joins
 from .sparkless_subscription_publishing import outcome
 from .start_stream import pins_of, start_stream
 

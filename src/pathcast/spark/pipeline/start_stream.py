@@ -6,6 +6,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
+from ..sessions.spark_session import EMPTY_CHECKPOINT_CHECK
 from .pipeline_sections import Stream
 
 
@@ -13,6 +14,7 @@ def start_stream(
     frame: DataFrame, process: Callable[[DataFrame, int], None], name: str, stream: Stream
 ) -> StreamingQuery:
     """Call a function with every micro-batch of a frame and its number."""
+    frame.sparkSession.conf.set(EMPTY_CHECKPOINT_CHECK, "false")
     writer = frame.writeStream.foreachBatch(process).queryName(name).option("checkpointLocation", stream.checkpoint)
     if stream.trigger == "available-now":
         writer = writer.trigger(availableNow=True)

@@ -4,9 +4,9 @@
     report = compile_subscriptions(None, "index", changes=spark.read.parquet("changes"))
     report.invalid.write.mode("append").parquet("invalid-subscriptions")
 
-Tasks do all the work. One task checks the rows, parses them and publishes the index (publish_index_task.py); if there
-are many patterns with predicates, other tasks compile these first (parallel_pattern_compilation.py); if no worker can
-hold the index, each shard is written by its own task (build_index_shards.py). The driver gets a row of counts. An
+Tasks do all the work. One task checks the rows, parses them and publishes the index (index_publishing_task.py); if
+there are many patterns with predicates, other tasks compile these first (parallel_pattern_compilation.py); if no worker
+can hold the index, each shard is written by its own task (index_shard_writer.py). The driver gets a row of counts. An
 invalid row gets a reason and does not stop the others; invalid rows stay in Spark. A stream uses the new version from
 its next micro-batch on.
 
@@ -28,13 +28,13 @@ from pathcast.errors import PipelineError
 from pathcast.matching import Subscriptions
 from pathcast.patterns import Namespaces
 
-from .build_index_shards import ShardWriting, write_shards
+from .index_publishing_task import PIECE, TOO_MANY, Publishing
+from .index_shard_writer import ShardWriting, write_shards
 from .index_shards import check_shards
 from .index_versions import GRACE, KEEP, check_keep, parts_folder
 from .parallel_pattern_compilation import SHARD, Compiling, bound_of, compiled_pieces, default_settings
-from .parse_subscription_rows import in_order, read_table
-from .publish_index_task import PIECE, TOO_MANY, Publishing
 from .subscription_report import TOLD, SubscriptionReport, report, told_by
+from .subscription_row_parser import in_order, read_table
 
 AnyPath = str | os.PathLike[str]
 Table = DataFrame | AnyPath

@@ -9,7 +9,7 @@ spread by id. Documents are parsed once and matched against every shard by struc
 Invariant: every subscription is in one shard, under its id; which one depends on the subscriber's name alone, or,
 without one, on the id.
 Cost: each shard is compiled again. `save_shards` builds them from a set in memory; for sets that do not fit into
-memory, tasks write them from a table (`build_index_shards.py`).
+memory, tasks write them from a table (`index_shard_writer.py`).
 """
 
 import os

@@ -3,7 +3,7 @@
     distinct expressions ── 10,000 at a time ──▶ compiled into a file ── its name ──▶ merged by the task that publishes
 
 A worker parses, normalises and compiles expressions into the tables of a small index
-(`matching/table/compiled_pattern_shards.py`) and writes these next to the versions of the index; Spark's rows contain
+(`matching/table/pattern_shard_merging.py`) and writes these next to the versions of the index; Spark's rows contain
 only the names of the files. The task that publishes creates no object per pattern. Only large sets of expressions with
 predicates are compiled this way, because workers have to start and to load the kernels. A plain path costs the task 2
 µs, less than its transfer to another worker.
@@ -45,7 +45,7 @@ SHARD = 10_000
 # Characters of expressions that are not plain paths.
 PREDICATES = r"[\[@(]"
 PIECES = "part string, of int"
-# Rows whose expression is parsed, as in `parse_subscription_rows.checked`; without ids, none is `given`.
+# Rows whose expression is parsed, as in `subscription_row_parser.checked`; without ids, none is `given`.
 PARSED = f"change = 'added' and (id between 1 and {LARGEST_ID} or given = '')"
 _SETTINGS, _TEXTS, _OFFSETS = "settings", "texts", "text_offsets"
 

@@ -1,6 +1,6 @@
 """Small tables of subscriptions: CSV, JSON and Parquet files that one process reads without starting Spark.
 
-    feed.csv ── read_small ──▶ rows as Spark reads them (parse_subscription_rows.py) ──▶ checked or published here
+    feed.csv ── read_small ──▶ rows as Spark reads them (subscription_row_parser.py) ──▶ checked or published here
 
 Spark takes seconds to start, and would compile a small table in one task anyway. Unusual tables are left to Spark, and
 `NotSmallError` states why: large or remote tables, other formats and types, files that the readers here cannot read.
@@ -26,9 +26,9 @@ from pathcast.matching.subscriptions import fields_of_any_length
 
 from ..pipeline.pipeline_file import is_address
 from .parallel_pattern_compilation import MANY
-from .parse_subscription_rows import ADDED, CHANGES, TABLE, check_names
+from .subscription_row_parser import ADDED, CHANGES, TABLE, check_names
 
-# The rows that `publish_index_task.py` expects, as in `parse_subscription_rows.ROWS`.
+# The rows that `index_publishing_task.py` expects, as in `subscription_row_parser.ROWS`.
 ROW_SCHEMA = pa.schema(
     [
         ("id", pa.int64()),
@@ -69,7 +69,7 @@ class SmallTable(NamedTuple):
     single: bool
 
     def rows(self, of: int) -> Iterator[dict[str, Any]]:
-        """The rows of a table or of changes, in order: the columns of `parse_subscription_rows.ROWS`, and `router`."""
+        """The rows of a table or of changes, in order: the columns of `subscription_row_parser.ROWS`, and `router`."""
         order = list(range(max(map(len, self.columns.values()), default=0)))
         if of == CHANGES and "sequence" in self.columns:
             sequence = self.columns["sequence"]
@@ -132,8 +132,10 @@ def _files(path: str) -> list[Path]:
     if place.is_file():
         return [place]
     found = sorted(entry for entry in place.iterdir() if not entry.name.startswith(("_", ".")))
-    if not found or not all(entry.is_file() for entry in found):
-        raise NotSmallError("folders without files, or with folders in them, need Spark")
+    if not found:
+        raise NotSmallError("a folder without files needs Spark")
+    if not all(entry.is_file() for entry in found):
+        raise NotSmallError("a folder that contains other folders needs Spark")
     return found
 
 
@@ -144,7 +146,8 @@ def _check_types(columns: dict[str, list[Any]]) -> None:
         usual: tuple[set[type], ...] = ({str},) if name not in ("id", "sequence") else ({str}, {int})
         if kinds and kinds not in usual:
             raise NotSmallError(
-                f"column '{name}' has values of type {', '.join(sorted(kind.__name__ for kind in kinds))}"
+                f"column '{name}' has values of type {', '.join(sorted(kind.__name__ for kind in kinds))}, which "
+                "need Spark"
             )
         try:
             pa.array(values)
@@ -176,7 +179,7 @@ def _text(file: Path, bounds: Small) -> str:
 
 
 def _csv(file: Path, bounds: Small) -> _Rows:
-    """Rows as `parse_subscription_rows.read_table` reads them: a line with too many fields replaces the expression."""
+    """Rows as `subscription_row_parser.read_table` reads them: a line with too many fields replaces the expression."""
     taken: list[str] = []
 
     def lines() -> Iterable[str]:

@@ -1,8 +1,8 @@
 """Spark's Python workers as forks of a process that has loaded Pathcast: `spark.python.daemon.module` of the session.
 
-Spark forks a worker for each stage of a task that runs Python, and each imports everything again: 1 s of a core for
-Pathcast and Numba. After every task a worker collects garbage, which takes 80 ms with all that loaded. Here the process
-that forks imports the packages first, and excludes their objects from collections (`gc.freeze`).
+Spark forks a worker for each stage of a task that runs Python, and each imports everything again: some 0.3 s of a
+core for Pathcast, NumPy and LLVM. After every task a worker collects garbage, which takes longer the more is loaded.
+Here the process that forks imports the packages first, and excludes their objects from collections (`gc.freeze`).
 
 Invariant: the process has one thread when it forks, as Spark's own has. Modules that start threads on import
 (pyarrow, pandas) are imported by the workers.

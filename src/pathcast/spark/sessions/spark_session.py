@@ -29,6 +29,10 @@ from .jvm_signals_and_exit import spared_from_sigterm
 
 _LOGGING = Path(__file__).with_name("log4j2.properties")
 
+# A stream that is killed while it writes its first offsets leaves a temporary file. With this check, which is Spark's
+# default, it never starts again: Spark takes the file for an older query's.
+EMPTY_CHECKPOINT_CHECK = "spark.sql.streaming.verifyCheckpointDirectoryEmptyOnStart"
+
 LOCAL_SETTINGS = {
     # All cores that the process may use; Java counts them with affinity and containers' limits in mind.
     "spark.master": "local[*]",
@@ -49,6 +53,7 @@ LOCAL_SETTINGS = {
         "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
     ),
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+    EMPTY_CHECKPOINT_CHECK: "false",
     # Workers are forks of a process that has Pathcast loaded: each starts one second faster.
     "spark.python.daemon.module": "pathcast.spark.sessions.preloading_worker_daemon",
     # A worker that dies in native code leaves a Python traceback instead of "worker exited unexpectedly".

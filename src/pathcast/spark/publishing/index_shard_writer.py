@@ -2,7 +2,7 @@
 
     rows, resolved by id ── by shard ──▶ a task each: its part parsed, compiled, written ──▶ one task: the version
 
-resolve_subscription_rows.py decides before which rows count. A task holds only the rows of its shard, and writes them
+subscription_row_resolution.py decides before which rows count. A task holds only the rows of its shard, and writes them
 to its own folder; its result names that folder. The last task gets exclusive access to the versions
 (index_versions.py), moves the named folders together, and publishes the whole by a rename. A task that was killed, or
 that ran in parallel to its twin, has no result, so its folder is in no version.
@@ -30,8 +30,6 @@ from pathcast.matching import Subscriptions
 from .index_shards import SHARD
 from .index_versions import check_home, parts_folder, turn, versions
 from .parallel_pattern_compilation import Settings
-from .parse_subscription_rows import nobodys_rows
-from .resolve_subscription_rows import resolved_rows
 from .subscription_report import (
     REJECTED,
     REPORTED,
@@ -46,6 +44,8 @@ from .subscription_report import (
     written,
     wrong_rows,
 )
+from .subscription_row_parser import nobodys_rows
+from .subscription_row_resolution import resolved_rows
 from .subscription_table_differences import newest
 from .task_error_codec import read_failure
 

@@ -25,8 +25,8 @@ from pathcast.matching import Matcher, Mergeable, Subscriptions, open_index
 from .index_shards import save_shards
 from .index_versions import parts_folder, turn, version_folder, versions
 from .parallel_pattern_compilation import Settings, count_with_predicates, merge_pieces
-from .parse_subscription_rows import ADDED, CHANGES, REMOVED, TABLE, Parsed, Pieces, checked, put_in_order, reported
 from .subscription_report import REJECTED, Batches, Counts, read, telling, told, written
+from .subscription_row_parser import ADDED, CHANGES, REMOVED, TABLE, Parsed, Pieces, checked, put_in_order, reported
 from .subscription_table_differences import Difference, newest
 
 # The origin of a row with the name of a piece: in the column of expressions; the piece's origin is in `place`.

@@ -29,8 +29,8 @@ from pathcast.patterns import parse
 
 from .index_shards import shard_of
 from .parallel_pattern_compilation import Settings
-from .parse_subscription_rows import ADDED, NOBODY, REMOVED, ROWS, TABLE, Reasons, checked, reason_columns, usable_ids
 from .subscription_report import Batches
+from .subscription_row_parser import ADDED, NOBODY, REMOVED, ROWS, TABLE, Reasons, checked, reason_columns, usable_ids
 
 CHECKED = f"{ROWS}, reason string, column int"
 # `kept`: the row is in its shard, if its expression is valid.

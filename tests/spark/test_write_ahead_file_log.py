@@ -10,7 +10,7 @@ import pytest
 
 from pathcast.errors import PipelineError
 from pathcast.spark.files.file_listing import FoundFile
-from pathcast.spark.files.file_log import FileLog
+from pathcast.spark.files.write_ahead_file_log import FileLog
 
 
 def files(*names: str) -> list[FoundFile]:

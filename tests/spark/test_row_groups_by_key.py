@@ -6,7 +6,7 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pathcast.spark.matching.group_rows_by_key import GroupCollector, joined
+from pathcast.spark.matching.row_groups_by_key import GroupCollector, joined
 
 
 def groups_of(rows, **options):

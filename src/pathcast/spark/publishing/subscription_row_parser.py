@@ -110,7 +110,7 @@ def checked(rows: pa.Table, *, has_id: bool) -> tuple[Reasons, Int64s]:
         usable = usable_ids(ids)
         for row in np.flatnonzero(~usable).tolist():
             given = rows["given"][row].as_py()
-            reasons[row] = f"id must be a whole number from 1 to {LARGEST_ID:,}, got {given}", None
+            reasons[row] = f"id must be a whole number from 1 to {LARGEST_ID:,}, got {given!r}", None
     for row in np.flatnonzero(~is_added & ~_true(pc.equal(changes, REMOVED))).tolist():
         reasons[row] = f"change must be '{ADDED}' or '{REMOVED}', got {changes[row].as_py()!r}", None
     return reasons, np.flatnonzero(is_added & usable)
