@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from pathcast_lab.command import app
-from pathcast_lab.harness import Claim, Row, Rows, Run, experiment, experiments, judged
+from pathcast_lab.harness import Claim, RivalProgram, Row, Rows, Run, experiment, experiments, judged
 from pathcast_lab.harness import experiment_registry as registry
 from tests.spark.machines import CTRL_C_WORKS, MINUTES
 
@@ -105,6 +105,45 @@ def test_a_parameter_that_cannot_be_set_has_status_2(tmp_path: Path, change: str
 )
 def test_bad_arguments_have_status_2(arguments: list[str]) -> None:
     assert Outcome(*arguments).status == 2
+
+
+def with_rivals(run: Run, parameters: Toy) -> Iterator[Row]:
+    """Yields the rivals of the run."""
+    run.check("the answer is right", parameters.size > 0)
+    yield {"rivals": " ".join(f"{name}={path}" for name, path in run.rivals.items())}
+
+
+def test_rivals_reach_the_experiments_that_know_them_and_no_record(tmp_path: Path) -> None:
+    for name, rivals in (("racing", ["quamina", "yfilter"]), ("jogging", ["yfilter"])):
+        experiment(name, title="Racing", small=Toy(), paper=Toy(), rivals=rivals)(with_rivals)
+    given = ("--rival", "quamina=/q -x", "--rival", "yfilter=/y")
+    assert Outcome("run", "racing", "jogging", "counting", "--output", str(tmp_path), *given).status == 0
+    assert [row["rivals"] for row in rows_in(tmp_path, "racing")] == ["quamina=/q -x yfilter=/y"]
+    assert [row["rivals"] for row in rows_in(tmp_path, "jogging")] == ["yfilter=/y"]
+    assert "/q" not in (tmp_path / "racing" / "small" / "record.json").read_text()
+    assert "    accepts --rival NAME=PATH: quamina, yfilter" in Outcome("list").out.splitlines()
+
+
+@pytest.mark.parametrize(("given", "reason"), [("ruler=/r", "unknown rival 'ruler'"), ("quamina", "NAME=PATH")])
+def test_a_rival_that_cannot_take_part_has_status_2_before_anything_runs(
+    tmp_path: Path, given: str, reason: str
+) -> None:
+    experiment("racing", title="Racing", small=Toy(), paper=Toy(), rivals=["quamina"])(with_rivals)
+    outcome = Outcome("run", "racing", "--output", str(tmp_path), "--rival", given)
+    assert (outcome.status, list(tmp_path.iterdir())) == (2, [])
+    assert reason in outcome.err
+
+
+def test_a_rival_that_breaks_down_has_status_1(tmp_path: Path) -> None:
+    def broken(run: Run, parameters: Toy) -> Iterator[Row]:
+        with RivalProgram("quamina", run.rivals["quamina"]) as rival:
+            rival.build(["{}"], ["{}"])
+        yield {}
+
+    experiment("racing", title="Racing", small=Toy(), paper=Toy(), rivals=["quamina"])(broken)
+    outcome = Outcome("run", "racing", "--output", str(tmp_path), "--rival", "quamina=/no/such/program")
+    assert (outcome.status, list(tmp_path.iterdir())) == (1, [])
+    assert "racing: rival 'quamina' cannot be started" in outcome.err
 
 
 def test_an_output_that_is_a_file_has_status_2(tmp_path: Path) -> None:

@@ -41,6 +41,9 @@ def list_experiments() -> None:
         console.print(f"[bold]{experiment.name}[/bold]  {experiment.title}", soft_wrap=True)
         for claim in experiment.claims:
             console.print(f"    claim ({claim.source}): {claim.statement}", soft_wrap=True, markup=False)
+        if experiment.rivals:
+            named = ", ".join(experiment.rivals)
+            console.print(f"    accepts --rival NAME=PATH: {named}", soft_wrap=True, markup=False)
         for scale, parameters in experiment.parameters.items():
             values = " ".join(f"{name}={as_text(value)}" for name, value in as_dict(parameters).items())
             console.print(f"    --scale {scale}: {values}", soft_wrap=True, markup=False, style="dim")
@@ -48,24 +51,38 @@ def list_experiments() -> None:
 
 @app.command(epilog="Example: pathcast experiment run reading --set documents=100 --output /tmp/results")
 def run(
-    names: Annotated[list[str], typer.Argument(metavar="NAME…", help="Experiments; a name may hold * and ?.")],
+    names: Annotated[list[str], typer.Argument(metavar="NAME…", help="Experiments; a name may contain * and ?.")],
     scale: Annotated[
         Scale, typer.Option(help="small: under two minutes each; paper: the papers' sizes.")
     ] = Scale.small,
     output: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Where results go; by default results/ of the checkout, which git ignores."),
+        typer.Option(metavar="DIR", help="Folder for results. Default: results/ of the checkout, which git ignores."),
     ] = None,
     seed: Annotated[int, typer.Option(help="Makes the generated workloads repeatable.")] = 0,
     changes: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a parameter; may be repeated.")
+    ] = None,
+    rival: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=PATH", help="A program to compare with (see the laboratory's README); may be repeated."
+        ),
     ] = None,
 ) -> None:
     """Run experiments: check the answers, measure, judge the claims, and write rows, plots and a record."""
     from rich.console import Console
 
     from pathcast.errors import PathcastError
-    from pathcast_lab.harness import ParameterError, UnknownExperimentError, changed, default_output, find
+    from pathcast_lab.harness import (
+        ParameterError,
+        RivalError,
+        UnknownExperimentError,
+        changed,
+        default_output,
+        find,
+        named_rivals,
+    )
 
     errors = Console(stderr=True, highlight=False)
     wanted = changes or []
@@ -74,7 +91,8 @@ def run(
         chosen = find(names)
         for experiment in chosen:
             changed(experiment.parameters[scale], wanted)
-    except (UnknownExperimentError, ParameterError) as error:
+        rivals = named_rivals(rival or [], {name for one in chosen for name in one.rivals})
+    except (UnknownExperimentError, ParameterError, RivalError) as error:
         errors.print(f"error: {error}", style="red", markup=False, soft_wrap=True)
         raise typer.Exit(2) from None
     if folder.exists() and not folder.is_dir():
@@ -89,7 +107,7 @@ def run(
     failed = False
     for experiment in chosen:
         try:
-            result, where = _run_watched(experiment, scale, folder, seed, wanted, errors)
+            result, where = _run_watched(experiment, scale, folder, seed, wanted, rivals, errors)
         except KeyboardInterrupt:
             errors.print(f"{experiment.name}: interrupted; earlier results are unchanged", soft_wrap=True)
             raise
@@ -112,13 +130,13 @@ def run(
 def report(
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="NAME…", help="Experiments whose results to publish; none: no new ones."),
+        typer.Argument(metavar="NAME…", help="Experiments whose results to publish. Default: none."),
     ] = None,
     results: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Where results are; by default results/ of the checkout.")
+        Path | None, typer.Option(metavar="DIR", help="Folder of the results. Default: results/ of the checkout.")
     ] = None,
     output: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Where pages go; by default docs/results of the checkout.")
+        Path | None, typer.Option(metavar="DIR", help="Folder for the pages. Default: docs/results of the checkout.")
     ] = None,
 ) -> None:
     """Write the pages again from the published records; with names, publish the results of these experiments first."""
@@ -156,7 +174,7 @@ def report(
 def stale(
     published: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Where pages and records are; by default docs/results of the checkout."),
+        typer.Option(metavar="DIR", help="Folder of pages and records. Default: docs/results of the checkout."),
     ] = None,
 ) -> None:
     """Name the published figures whose code has changed since they were measured."""
@@ -201,7 +219,13 @@ class ProgressDisplay:
 
 
 def _run_watched(
-    experiment: "Experiment", scale: Scale, output: Path, seed: int, changes: list[str], errors: "Console"
+    experiment: "Experiment",
+    scale: Scale,
+    output: Path,
+    seed: int,
+    changes: list[str],
+    rivals: dict[str, str],
+    errors: "Console",
 ) -> tuple["Result", Path]:
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -214,7 +238,13 @@ def _run_watched(
     ) as progress:
         display = ProgressDisplay(progress, experiment.name)
         return run_experiment(
-            experiment, output=output, scale=scale.value, seed=seed, changes=changes, observer=display
+            experiment,
+            output=output,
+            scale=scale.value,
+            seed=seed,
+            changes=changes,
+            observer=display,
+            rivals=rivals,
         )
 
 

@@ -33,7 +33,7 @@ def test_what_is_not_set_stays() -> None:
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        ("documents", "a parameter is set with key=value, such as --set documents=100, got 'documents'"),
+        ("documents", "malformed parameter 'documents'; write key=value, such as documents=100"),
         ("document=3", "unknown parameter 'document'; the parameters are documents=500, skew=0.5"),
         ("documents=many", "documents: expected int, got 'many'"),
         ("documents=-3", "documents: must be at least 0, got '-3'"),

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from pathcast_lab.network.filter_group_zones import GroupZones
+from pathcast_lab.network.filter_group_coordinate_spaces import GroupZones
 from pathcast_lab.network.join_overlay import filter_table, overlay, placed
-from pathcast_lab.network.traffic_count_checks import compare
+from pathcast_lab.network.traffic_count_simulation_checks import compare
 from pathcast_lab.network.traffic_counts import TrafficCount, TreeCounter
 from pathcast_lab.workloads import ALIKE, STAR, JoinWorkload, binary_joins, mixed_joins, star_joins
 

@@ -7,7 +7,7 @@ import pytest
 
 import pathcast
 from pathcast.documents import read_batch
-from pathcast.routing import routing_report as report
+from pathcast.routing import document_route_report as report
 from pathcast_lab.harness import Rows, find, number_in, perform
 from pathcast_lab.piggyback import overlay_timing
 from pathcast_lab.piggyback import piggyback_claims as claims

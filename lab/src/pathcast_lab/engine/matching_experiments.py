@@ -3,7 +3,8 @@
 Reading, matching, and both are compared with the floor (a kernel that sums the bytes, and one that writes the matched
 ids), with bare expat, and with lxml, which tries one compiled XPath after the other. The distinct subscriptions are the
 field's 153,928 NITF paths if they are on the machine, otherwise as many generated paths; larger sets repeat them, as
-subscribers do. In the selective set, a document matches some 0.06 % of the paths.
+subscribers do. In the selective set, a document matches some 0.06 % of the paths. `--rival yfilter=FOLDER`, a folder of
+YFilter 1.0's classes, adds YFilter where subscriptions are distinct.
 """
 
 import gzip
@@ -22,6 +23,7 @@ from pathcast_lab.harness import (
     Rows,
     Run,
     Timing,
+    check_matches,
     every,
     experiment,
     judged,
@@ -38,6 +40,9 @@ if TYPE_CHECKING:
 READ, MATCH, BOTH, IDS = "read", "match", "read and match", "read, match, write ids"
 FLOOR, EXPAT, LXML = "floor", "bare expat", "lxml, one by one (extrapolated)"
 PATHS, SELECTIVE = "paths", "selective paths"
+YFILTER = "YFilter 1.0"
+# How often YFilter is started for its time, and how often it reads the documents each time, the last time timed.
+_YFILTER_STARTS, _YFILTER_PASSES = 3, 5
 # How much of lxml's work is done before it is extrapolated.
 _SAMPLE_PATHS, _SAMPLE_DOCUMENTS = 200, 20
 _DISTINCT, _SELECTIVE = 153_928, 90_000
@@ -157,13 +162,14 @@ def _bytes_each(rows: Rows) -> Judgement:
         "cold_ms": "first pass, ms",
         "bytes_each": "bytes per distinct one",
     },
+    rivals=("yfilter",),
 )
 def engine(run: Run, parameters: Engine) -> Iterator[Row]:
     """All documents are read and matched repeatedly on one core, in batches.
 
     Answers are compared with lxml's first, on a sample. The floor reads every byte once and writes every matched id
     once. lxml tries a sample of the paths on a sample of the documents, parsed beforehand; its time is extrapolated to
-    all paths.
+    all paths. YFilter, if it takes part, is a program of its own that reports its time for each document.
     """
     from pathcast.workloads import generate_documents, news_schema
 
@@ -197,6 +203,8 @@ def _measure(run: Run, parameters: Engine, workload: str, xpaths: list[str], doc
     run.begin(f"matching {len(xpaths):,} {workload}", parameters.rounds)
     times = race(_rivals(matcher, documents), rounds=parameters.rounds, after_round=run.advance)
     times[LXML] = _lxml_times(run, xpaths, documents, len(xpaths))
+    if "yfilter" in run.rivals and statistics["patterns"] == len(xpaths):
+        times[YFILTER] = _yfilter_times(run, matcher, xpaths, documents)
     for series, time in times.items():
         low, high = time.interval
         per_document = 1e6 / len(documents)
@@ -300,6 +308,19 @@ def _lxml_times(run: Run, xpaths: list[str], documents: list[bytes], paths: int)
     timing = race({LXML: lambda: [path(tree) for tree in trees for path in compiled]}, rounds=3)[LXML]
     scale = paths / len(compiled) * len(documents) / len(trees)
     return Timing(tuple(seconds * scale for seconds in timing.seconds))
+
+
+def _yfilter_times(run: Run, matcher: "Matcher", xpaths: list[str], documents: list[bytes]) -> Timing:
+    """The time of YFilter's own program for all documents; its answers are compared with ours first."""
+    from .yfilter_program import run_yfilter
+
+    ours = [matches.ids.tolist() for matches in matcher.match_many(documents)]
+    seconds = []
+    for _ in run.steps("YFilter", range(_YFILTER_STARTS)):
+        found = run_yfilter(Path(run.rivals["yfilter"]), xpaths, documents, passes=_YFILTER_PASSES)
+        check_matches(run, YFILTER, ours, found.matches)
+        seconds.append(found.seconds)
+    return Timing(tuple(seconds))
 
 
 def _sample(run: Run, xpaths: list[str], documents: list[bytes]) -> tuple[list[int], list[bytes]]:

@@ -9,6 +9,7 @@ from .external_data import nitf_documents
 from .measured_process import in_fresh_process, peak_bytes, resident_bytes
 from .publishing.result_plots import PaperPoint, Plot, over_subscriptions
 from .result_rows import MissingRowError, Row, Rows, Value, number_in
+from .rival_programs import RivalError, RivalProgram, check_matches, named_rivals
 from .rival_timing import Timing, collector_paused, collector_watched, race, ratio
 from .run_context import CheckError, Run
 
@@ -22,6 +23,8 @@ __all__ = [
     "ParameterError",
     "Plot",
     "Result",
+    "RivalError",
+    "RivalProgram",
     "Row",
     "Rows",
     "Run",
@@ -32,6 +35,7 @@ __all__ = [
     "as_dict",
     "as_text",
     "changed",
+    "check_matches",
     "collector_paused",
     "collector_watched",
     "default_output",
@@ -42,6 +46,7 @@ __all__ = [
     "find",
     "in_fresh_process",
     "judged",
+    "named_rivals",
     "nitf_documents",
     "number_in",
     "over_subscriptions",

@@ -30,7 +30,7 @@ def changed(parameters: P, changes: Iterable[str]) -> P:
         key, equals, text = change.partition("=")
         key = key.strip().replace("-", "_")
         if not equals:
-            raise ParameterError(f"a parameter is set with key=value, such as --set documents=100, got {change!r}")
+            raise ParameterError(f"malformed parameter {change!r}; write key=value, such as documents=100")
         if key not in as_dict(parameters):
             known = ", ".join(f"{name}={as_text(value)}" for name, value in as_dict(parameters).items())
             raise ParameterError(f"unknown parameter '{key}'; the parameters are {known or 'none'}")

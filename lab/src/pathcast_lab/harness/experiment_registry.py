@@ -48,7 +48,8 @@ class UnknownExperimentError(PathcastError):
 class Experiment:
     """An experiment: its function, parameters, claims and plots.
 
-    `show` maps the columns of the report's table to their headings; without it the table has all columns.
+    `show` maps the columns of the report's table to their headings; without it the table has all columns. `rivals` are
+    the names of the rivals that `--rival NAME=PATH` adds to a run.
     """
 
     name: str
@@ -58,6 +59,7 @@ class Experiment:
     claims: Sequence[Claim] = ()
     plots: Sequence[Plot] = ()
     show: Mapping[str, str] = field(default_factory=dict)
+    rivals: Sequence[str] = ()
 
     @property
     def method(self) -> str:
@@ -77,6 +79,7 @@ def experiment(
     claims: Sequence[Claim] = (),
     plots: Sequence[Plot] = (),
     show: Mapping[str, str] | None = None,
+    rivals: Sequence[str] = (),
 ) -> Callable[[Measure[P]], Measure[P]]:
     """Register the decorated function as an experiment."""
 
@@ -84,7 +87,8 @@ def experiment(
         if name in _registry and _registry[name].measure is not measure:
             raise ValueError(f"two experiments are named '{name}'; rename one")
         scales = {"small": small, "paper": paper}
-        _registry[name] = Experiment(name, title, measure, scales, tuple(claims), tuple(plots), dict(show or {}))
+        shown = dict(show or {})
+        _registry[name] = Experiment(name, title, measure, scales, tuple(claims), tuple(plots), shown, tuple(rivals))
         return measure
 
     return register

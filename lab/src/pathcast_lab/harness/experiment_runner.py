@@ -4,7 +4,7 @@ Nothing is written before the last row is measured and every check has passed, s
 interrupted leaves earlier results untouched.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from importlib.util import find_spec
 from pathlib import Path
@@ -44,12 +44,14 @@ def perform(
     seed: int = 0,
     changes: Iterable[str] = (),
     observer: Observer | None = None,
+    rivals: Mapping[str, str] | None = None,
     now: Callable[[], datetime] = lambda: datetime.now(UTC),
 ) -> Result:
-    """Measure and judge; nothing is written."""
+    """Measure and judge; nothing is written. Of `rivals` (name to path) the experiment gets those that it knows."""
     changes = tuple(changes)
     parameters = changed(experiment.parameters[scale], changes)
-    run = Run(scale=scale, seed=seed, observer=observer)
+    known = {name: path for name, path in (rivals or {}).items() if name in experiment.rivals}
+    run = Run(scale=scale, seed=seed, observer=observer, rivals=known)
     where = machine()
     version, sources = code_version(), source_hash(experiment.measure.__module__)
     if is_busy():
@@ -90,11 +92,12 @@ def run_experiment(
     seed: int = 0,
     changes: Iterable[str] = (),
     observer: Observer | None = None,
+    rivals: Mapping[str, str] | None = None,
 ) -> tuple[Result, Path]:
     """Perform an experiment and store its result; return the folder of the result."""
     if experiment.plots and find_spec("matplotlib") is None:
-        raise PathcastError("plots need matplotlib; run: pip install matplotlib")
-    result = perform(experiment, scale=scale, seed=seed, changes=changes, observer=observer)
+        raise PathcastError("plots need matplotlib, which is not installed; run: pip install matplotlib")
+    result = perform(experiment, scale=scale, seed=seed, changes=changes, observer=observer, rivals=rivals)
     return result, store(result, experiment.plots, output)
 
 

@@ -52,7 +52,7 @@ class Rows(Sequence[Row]):
         found = self.where(**values)
         if len(found) != 1:
             wanted = ", ".join(f"{name} = {value}" for name, value in values.items())
-            raise MissingRowError(f"{'no row has' if not found else f'{len(found)} rows have'} {wanted}")
+            raise MissingRowError(f"{len(found):,} rows have {wanted}, expected 1" if found else f"no row has {wanted}")
         return found[0]
 
     def number(self, column: str, **values: Value) -> float:

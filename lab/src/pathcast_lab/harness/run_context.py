@@ -1,8 +1,8 @@
 """A run: the context that an experiment's function gets besides its parameters.
 
-A run has the seed, finds the data, reports progress, collects notes for the report, and checks answers. No time
-without a checked answer: the harness accepts a row only after a check has passed, and a failed check ends the run
-before anything is written.
+A run has the seed, the rivals that the user named and the data, reports progress, collects notes for the report, and
+checks answers. No time without a checked answer: the harness accepts a row only after a check has passed, and a failed
+check ends the run before anything is written.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -41,9 +41,18 @@ class Nobody:
 class Run:
     """One execution of one experiment."""
 
-    def __init__(self, *, scale: str, seed: int, observer: Observer | None = None, data: Path | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        scale: str,
+        seed: int,
+        observer: Observer | None = None,
+        data: Path | None = None,
+        rivals: Mapping[str, str] | None = None,
+    ) -> None:
         self.scale = scale
         self.seed = seed
+        self.rivals = dict(rivals or {})
         self.data = data if data is not None else data_folder()
         self.notes: list[str] = []
         self.checks: dict[str, int] = {}

@@ -128,7 +128,7 @@ def _distinct_member(batch: JoinBatch) -> int:
     for member, row in enumerate(zip(*(end for pair in batch.ranges.values() for end in pair), strict=True)):
         if len(set(row)) == len(row) and all(row):
             return member
-    raise ValueError("no subscription of the batch has range ends that all differ and are not 0; add one")
+    raise ValueError("no subscription of the batch has range ends that are distinct and nonzero; add one")
 
 
 def _columns(shaped: Shaped, batch: JoinBatch, member: int) -> Floats:

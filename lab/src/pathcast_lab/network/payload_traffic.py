@@ -94,7 +94,7 @@ class PublishedTraffic:
         self.deliveries += len(trace.deliveries)
         self.delivery_hops += sum(one.hops for one in trace.deliveries)
         if any(one.message != message for one in trace.deliveries[-1:]):
-            raise AssertionError("a subscriber got a message that differs from the published one")
+            raise AssertionError("a subscriber received a message that differs from the published message")
         return len(trace.deliveries)
 
     @property

@@ -10,7 +10,7 @@ facts give the same figures sooner:
 
 A message to one subscriber (`enum-j`, `enum-sj`) goes directly from the server to the subscriber's node: one hop.
 
-Invariant: hops, bytes and deliveries are those of `ContentNetwork` (`traffic_count_checks.py` compares them).
+Invariant: hops, bytes and deliveries are those of `ContentNetwork` (compared in `traffic_count_simulation_checks.py`).
 Cost: a look-up in one table of all filters; then a row of bits per node with a match, or a step per zone on the route.
 """
 

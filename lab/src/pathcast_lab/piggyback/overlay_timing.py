@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pathcast.routing import Report
-    from pathcast.routing.routing_report import RouterReport, Spent
+    from pathcast.routing.document_route_report import RouterReport, Spent
 
 ROOT, BELOW, LINKS = "root", "below", "links"
 TRANSMISSION = "transmission"

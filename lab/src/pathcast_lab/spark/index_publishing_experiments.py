@@ -155,7 +155,7 @@ def _ways(
 
 def _compiled(table: Path, many: int, documents: list[bytes]) -> _Measured:
     from pathcast.spark import compile_subscriptions
-    from pathcast.spark.publishing.parse_subscription_rows import read_table
+    from pathcast.spark.publishing.subscription_row_parser import read_table
     from pathcast.spark.sessions.spark_session import running
 
     spark = running()

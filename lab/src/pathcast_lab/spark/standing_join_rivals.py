@@ -8,7 +8,7 @@ from time import perf_counter, sleep
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pathcast.joins.partition.standing_join_definition import StandingJoins
+    from pathcast.joins.partition.join_server_specification import StandingJoins
     from pathcast_lab.workloads import JoinBatch
 
 # A change under its number: number, insert or delete, table, row.
@@ -34,7 +34,7 @@ def make_tables(subscriptions: int, values: int, base: int, joined: int, changes
     import numpy as np
 
     from pathcast.joins import Schema
-    from pathcast.joins.partition.standing_join_definition import StandingJoins
+    from pathcast.joins.partition.join_server_specification import StandingJoins
     from pathcast_lab.workloads import JOINING, balanced, binary_joins, zipf_counts
     from pathcast_lab.workloads import values as drawn
 

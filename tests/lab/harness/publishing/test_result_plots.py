@@ -156,7 +156,7 @@ def test_every_panel_fits_into_the_axis_that_all_share(plot: Plot) -> None:
 
 
 def test_text_cannot_be_drawn_as_a_number() -> None:
-    with pytest.raises(TypeError, match="column 'ms' must hold numbers to be drawn, got 'fast'"):
+    with pytest.raises(TypeError, match="cannot plot column 'ms': it holds 'fast', not a number"):
         chart_of(LINES, Rows([{"schema": "news", "engine": "gpx", "n": 1, "ms": "fast"}]))
 
 

@@ -138,5 +138,5 @@ def _at(row: Row, column: str) -> float:
         return 0.0
     value = row[column]
     if not isinstance(value, int | float):
-        raise TypeError(f"column {column!r} must hold numbers to be drawn, got {value!r}")
+        raise TypeError(f"cannot plot column {column!r}: it holds {value!r}, not a number; plot another column")
     return value

@@ -14,7 +14,7 @@ from pathcast.network import ContentNetwork
 from pathcast_lab.harness import Run
 from pathcast_lab.workloads import JoinWorkload
 
-from .filter_group_zones import Group, group_of
+from .filter_group_coordinate_spaces import Group, group_of
 from .join_overlay import changes_of, filters_of, single
 from .traffic_claims import NETWORKS
 from .traffic_counts import TrafficCount, TreeCounter
