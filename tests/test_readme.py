@@ -60,6 +60,7 @@ ROOMS = [
     for page in (
         "documents/README.md",
         "joins/README.md",
+        "log/README.md",
         "mediation/README.md",
         "messages/README.md",
         "network/README.md",

@@ -29,10 +29,11 @@ from pathcast.errors import (
 )
 
 if TYPE_CHECKING:
+    from pathcast.client import connect
     from pathcast.documents import Document, Limits
     from pathcast.matching import Matcher, Matches, Subscription, Subscriptions, open_index
 
-    from . import joins, mediation, messages, network, routing, roxsum, transmission
+    from . import client, joins, mediation, messages, network, routing, roxsum, transmission
 
 __version__ = "0.1.0"
 
@@ -55,6 +56,8 @@ __all__ = [
     "Subscription",
     "Subscriptions",
     "TopologyError",
+    "client",
+    "connect",
     "joins",
     "mediation",
     "messages",
@@ -66,6 +69,7 @@ __all__ = [
 ]
 
 _ROOMS = {
+    "connect": "client",
     "Document": "documents",
     "Limits": "documents",
     "Matcher": "matching",
@@ -79,8 +83,8 @@ _ROOMS = {
 # Packages that are used under their own name, as in `pathcast.roxsum.RoXSum`. Several names per line.
 _OPEN_ROOMS = frozenset(
     {
-        "documents", "joins", "literature", "matching", "mediation", "messages", "network", "patterns", "routing",
-        "roxsum", "spark", "store", "transmission", "workloads",
+        "broker", "client", "documents", "joins", "literature", "log", "matching", "mediation", "messages",
+        "network", "patterns", "routing", "roxsum", "spark", "store", "transmission", "workloads",
     }
 )  # fmt: skip
 

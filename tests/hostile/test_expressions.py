@@ -15,14 +15,14 @@ import pytest
 from pyarrow import parquet
 
 from pathcast import LimitError, PathcastError, Subscriptions
-from pathcast.matching.table.compiled_pattern_shards import compile_shard
+from pathcast.matching.table.pattern_shard_merging import compile_shard
 from pathcast.network import pattern_filter
 from pathcast.patterns import parse
 from pathcast.patterns.parsing import cached_pattern_assembly as assembly
 from pathcast.patterns.parsing.xpath_parser import MAX_LENGTH, max_length
 from pathcast.routing import Overlay
 from pathcast.spark.publishing.parallel_pattern_compilation import Settings
-from pathcast.spark.publishing.resolve_subscription_rows import wrong_by
+from pathcast.spark.publishing.subscription_row_resolution import wrong_by
 from pathcast.transmission import Topology
 
 LONG = "/a" * (1 << 21)

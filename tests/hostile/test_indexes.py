@@ -136,7 +136,7 @@ def test_an_index_from_strangers_is_always_verified(index: Path) -> None:
 def test_arguments_are_no_error_of_the_snapshot(index: Path) -> None:
     with pytest.raises(TypeError):
         pathcast.open_index(3)  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="limits=3"):
+    with pytest.raises(TypeError, match=r"limits must be Limits\(…\) or None, got 3"):
         pathcast.open_index(index, limits=3)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="entities='x'"):
+    with pytest.raises(ValueError, match="entities must be 'refuse' or 'expand', got 'x'"):
         pathcast.open_index(index, entities="x")  # type: ignore[arg-type]

@@ -64,6 +64,7 @@ def test_matching_needs_no_extra(tmp_path: Path) -> None:
         ("from pathcast.transmission import Topology, to_graph; to_graph(Topology.star(3))", "networkx", "routing"),
         ("from pathcast.joins.query import sql_parser", "sqlglot", "joins"),
         ("from pathcast.spark import session", "pyspark", "spark"),
+        ("pathcast.connect('http://127.0.0.1:1')", "httpx", "client"),
     ],
 )
 def test_the_first_call_that_needs_a_missing_package_names_its_extra(
