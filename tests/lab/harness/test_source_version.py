@@ -1,8 +1,12 @@
+import ast
+import gc
+import inspect
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from pathcast_lab.engine.subscription_change_experiments import engine_changes
 from pathcast_lab.harness import source_version
 from pathcast_lab.harness.source_version import code_version, exercised, source_hash
 
@@ -55,7 +59,7 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def forget() -> None:
-    for function in ("_file", "_tree", "_imported", "_resolved", "_lazy_names"):
+    for function in ("_file", "_imported", "_resolved", "_lazy_names"):
         getattr(source_version, function).cache_clear()
 
 
@@ -102,3 +106,14 @@ def test_the_version_is_that_of_the_checkout_or_of_the_package(tmp_path: Path, m
     from pathcast import __version__
 
     assert code_version() == __version__
+
+
+def test_no_syntax_tree_stays_for_the_collector_to_scan() -> None:
+    forget()
+    assert source_hash("pathcast_lab.engine.subscription_change_experiments")
+    trees = [each for each in gc.get_objects() if isinstance(each, ast.Module)]
+    assert inspect.getdoc(engine_changes) not in [ast.get_docstring(each) for tree in trees for each in functions(tree)]
+
+
+def functions(tree: ast.Module) -> list[ast.FunctionDef]:
+    return [each for each in tree.body if isinstance(each, ast.FunctionDef)]
