@@ -24,10 +24,10 @@ class Served(NamedTuple):
 
 
 @contextmanager
-def served(folder: Path, settings: BrokerSettings | None = None) -> Iterator[Served]:
-    """Serve a broker whose log is in a folder."""
+def served(folder: Path, settings: BrokerSettings | None = None, broker: Broker | None = None) -> Iterator[Served]:
+    """Serve a broker, or one whose log is in a folder."""
     settings = settings or BrokerSettings()
-    broker = Broker(SqliteLog(folder, segment_bytes=1 << 16), limits=settings.limits)
+    broker = broker or Broker(SqliteLog(folder, segment_bytes=1 << 16), limits=settings.limits)
     try:
         server = server_of(broker, settings)
         with socket.create_server(("127.0.0.1", 0), backlog=2048) as listener:

@@ -29,7 +29,7 @@ def small_log(folder):
 
 
 def extended(leases: ReadLeases, lease: ReadLease, begin: int) -> ReadLease:
-    result = leases.extend(lease, begin)
+    result = leases.extend(lease.id, begin)
     assert result is not None
     return result
 
@@ -38,11 +38,11 @@ def test_trimming_stops_at_the_first_record_that_a_lease_holds(small_log):
     leases = ReadLeases(small_log)
     later, earlier = leases.take(50), leases.take(30)
     assert leases.trim(80) == 30
-    leases.release(earlier)
-    leases.release(earlier)
+    leases.release(earlier.id)
+    leases.release(earlier.id)
     assert leases.trim(40) == 40
     assert leases.trim(80) == 50
-    leases.release(later)
+    leases.release(later.id)
     assert leases.trim(80) == 80
 
 
@@ -69,7 +69,7 @@ def test_a_lease_ends_unless_it_is_extended(small_log):
     assert [held.id for held in leases.held()] == [lease.id]
     clock.now = 250
     assert leases.held() == []
-    assert leases.extend(lease, 10) is None
+    assert leases.extend(lease.id, 10) is None
     assert leases.trim(80) == 80
 
 
@@ -93,10 +93,34 @@ def test_there_is_a_limit_on_leases(small_log):
     first, _ = leases.take(1), leases.take(1)
     with pytest.raises(LimitError, match="2 readers"):
         leases.take(1)
-    leases.release(first)
+    leases.release(first.id)
     leases.take(1)
     clock.now += 10
-    assert {leases.take(1).id, leases.take(1).id} == {4, 5}
+    assert leases.take(1).id != leases.take(1).id
+
+
+def test_a_lease_for_a_longer_time_is_not_shortened_by_extending_it(small_log):
+    clock = Seconds()
+    leases = ReadLeases(small_log, seconds=60, longest=150, clock=clock)
+    lease = leases.take(10, 1000)
+    assert lease.expires == 250
+    assert extended(leases, lease, 20).expires == 250
+    assert leases.seconds_left(lease) == (150, 150)
+
+
+def test_without_a_place_a_lease_holds_all_that_is_left(small_log):
+    leases = ReadLeases(small_log)
+    leases.trim(21)
+    assert leases.take().begin == 21
+
+
+def test_nothing_is_trimmed_until_readers_from_before_a_restart_had_time_to_come_back(small_log):
+    clock = Seconds()
+    leases = ReadLeases(small_log, grace=60, clock=clock)
+    clock.now += 59
+    assert leases.trim(80) == 1
+    clock.now += 1
+    assert leases.trim(80) == 80
 
 
 def test_a_record_under_a_lease_is_never_trimmed_while_threads_take_and_trim(folder):
@@ -115,9 +139,9 @@ def test_a_record_under_a_lease_is_never_trimmed_while_threads_take_and_trim(fol
                     found = [entry.sequence for entry in log.read(begin)]
                     assert found == list(range(begin, begin + len(found)))
                     if found:
-                        leases.extend(lease, found[-1])
+                        leases.extend(lease.id, found[-1])
                         assert next(log.read(found[-1])).sequence == found[-1]
-                    leases.release(lease)
+                    leases.release(lease.id)
                     taken[thread] += 1
             except BaseException as error:  # noqa: BLE001 - for the test
                 problems.append(error)

@@ -15,7 +15,7 @@ from concurrent.futures import Future
 from typing import Final, NamedTuple
 
 from pathcast.documents import Limits
-from pathcast.log import Log, LogEntry, TrimmedError
+from pathcast.log import Log, LogEntry, ReadLeases, TrimmedError
 
 from .broker_records import DocumentRecord, Meta, SubscriptionRecord, UnsubscriptionRecord
 from .broker_state import BrokerState, StandingSubscription
@@ -55,7 +55,7 @@ class Pulled(NamedTuple):
 
 
 class Broker:
-    """A broker over a log. `limits` bound the documents of all feeds.
+    """A broker over a log. `limits` bound the documents of all feeds; `leases` hold back trimming.
 
     >>> import tempfile
     >>> from pathcast.broker import Broker, Publication, SubscriptionRecord
@@ -70,8 +70,16 @@ class Broker:
     >>> broker.close()
     """
 
-    def __init__(self, log: Log, *, limits: Limits | None = None, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        log: Log,
+        *,
+        limits: Limits | None = None,
+        leases: ReadLeases | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self.log = log
+        self.leases = ReadLeases(log, clock=clock) if leases is None else leases
         self.limits = Limits.given(limits)
         self.recent = RecentDocuments(log)
         self._clock = clock
@@ -144,7 +152,7 @@ class Broker:
     def trim(self, begin: int) -> Future[int]:
         """Remove documents before `begin` from the log, as far as it can; the result is the oldest that is left.
 
-        Subscriptions and cursors stay: a checkpoint is written first.
+        Read leases hold it back. Subscriptions and cursors stay: a checkpoint is written first.
         """
         request = TaskRequest(lambda: self._trim(begin))
         self._sequencer.submit(request)
@@ -152,7 +160,7 @@ class Broker:
 
     def _trim(self, begin: int) -> int:
         self.log.write_checkpoint(self.state.head, self.state.checkpoint())
-        first = self.log.trim(min(begin, self.state.head + 1))
+        first = self.leases.trim(min(begin, self.state.head + 1))
         self.state.forget_before(first)
         if self.rebuild.done:  # otherwise it appends to the same indexes; the next trim drops what is left
             for index in self.indexes.values():

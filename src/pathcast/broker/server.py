@@ -54,7 +54,7 @@ def serve(settings: BrokerSettings, started: Callable[[str], None]) -> None:
     host = settings.server.host
     with (
         closing(_listening(host, settings.server.port)) as listener,
-        closing(Broker(settings.log.opened(Path(settings.data)), limits=settings.limits)) as broker,
+        closing(broker_of(settings)) as broker,
     ):
         server = server_of(broker, settings)
         scheme = "http" if settings.server.certificate is None else "https"
@@ -79,6 +79,12 @@ def _signals_ending_quietly() -> Iterator[None]:
     finally:
         for each, handler in before.items():
             signal.signal(each, handler)
+
+
+def broker_of(settings: BrokerSettings) -> Broker:
+    """The broker that the settings describe."""
+    log = settings.log.opened(Path(settings.data))
+    return Broker(log, limits=settings.limits, leases=settings.log.leases_on(log))
 
 
 def server_of(broker: Broker, settings: BrokerSettings) -> uvicorn.Server:

@@ -10,7 +10,7 @@ Cost: 1 µs of CPU time per record, and a copy of its body.
 """
 
 import io
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, BinaryIO
 
 from pathcast.extras import extra
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pyarrow
 
 # A batch ends with the record that reaches one of these.
-_BATCH_RECORDS, _BATCH_BYTES = 4096, 4 << 20
+BATCH_RECORDS, BATCH_BYTES = 4096, 4 << 20
 
 
 def arrow_schema() -> "pyarrow.Schema":
@@ -39,6 +39,39 @@ def arrow_schema() -> "pyarrow.Schema":
     return pa.schema([pa.field(name, kind, nullable=False) for name, kind in columns.items()])
 
 
+class ArrowWriter:
+    """Writes records as an Arrow IPC stream: `batch` and `end` return the stream's next bytes."""
+
+    def __init__(self) -> None:
+        with extra("parquet"):
+            import pyarrow as pa
+
+        self._pa = pa
+        self._schema = arrow_schema()
+        self._sink = io.BytesIO()
+        self._writer = pa.ipc.new_stream(self._sink, self._schema)
+
+    def batch(self, entries: Sequence[LogEntry]) -> bytes:
+        """Some records, at least one."""
+        pa, schema = self._pa, self._schema
+        columns = [pa.array(values, each.type) for values, each in zip(zip(*entries, strict=True), schema, strict=True)]
+        self._writer.write_batch(pa.record_batch(columns, schema=schema))
+        return self._taken()
+
+    def end(self) -> bytes:
+        """The end of the stream, which shows that it was not cut."""
+        pa = self._pa
+        self._writer.write_batch(pa.record_batch([pa.array([], each.type) for each in self._schema], self._schema))
+        self._writer.close()
+        return self._taken()
+
+    def _taken(self) -> bytes:
+        piece = self._sink.getvalue()
+        self._sink.seek(0)
+        self._sink.truncate()
+        return piece
+
+
 def write_arrow(entries: Iterable[LogEntry]) -> Iterator[bytes]:
     """The pieces of an Arrow IPC stream of records, a batch at a time.
 
@@ -47,20 +80,18 @@ def write_arrow(entries: Iterable[LogEntry]) -> Iterator[bytes]:
     >>> list(read_arrow(stream))
     [LogEntry(sequence=7, time=1700000000000000, kind='document', meta=b'{}', body=b'<a/>')]
     """
-    with extra("parquet"):
-        import pyarrow as pa
-
-    schema = arrow_schema()
-    sink = io.BytesIO()
-    with pa.ipc.new_stream(sink, schema) as writer:
-        for batch in _batches(entries):
-            columns = [
-                pa.array(values, field.type) for values, field in zip(zip(*batch, strict=True), schema, strict=True)
-            ]
-            writer.write_batch(pa.record_batch(columns, schema=schema))
-            yield _taken(sink)
-        writer.write_batch(pa.record_batch([pa.array([], field.type) for field in schema], schema=schema))
-    yield _taken(sink)
+    writer = ArrowWriter()
+    batch: list[LogEntry] = []
+    size = 0
+    for entry in entries:
+        batch.append(entry)
+        size += len(entry.body) + len(entry.meta)
+        if len(batch) == BATCH_RECORDS or size >= BATCH_BYTES:
+            yield writer.batch(batch)
+            batch, size = [], 0
+    if batch:
+        yield writer.batch(batch)
+    yield writer.end()
 
 
 def read_arrow(source: "bytes | BinaryIO | pyarrow.NativeFile") -> Iterator[LogEntry]:
@@ -82,23 +113,3 @@ def read_arrow(source: "bytes | BinaryIO | pyarrow.NativeFile") -> Iterator[LogE
         raise LogError(f"the stream of records is damaged: {error}; request it again") from error
     if rows != 0:
         raise LogError("the stream of records was cut; request the rest")
-
-
-def _batches(entries: Iterable[LogEntry]) -> Iterator[list[LogEntry]]:
-    batch: list[LogEntry] = []
-    size = 0
-    for entry in entries:
-        batch.append(entry)
-        size += len(entry.body) + len(entry.meta)
-        if len(batch) == _BATCH_RECORDS or size >= _BATCH_BYTES:
-            yield batch
-            batch, size = [], 0
-    if batch:
-        yield batch
-
-
-def _taken(sink: io.BytesIO) -> bytes:
-    piece = sink.getvalue()
-    sink.seek(0)
-    sink.truncate()
-    return piece

@@ -15,7 +15,7 @@ from pathcast.errors import PathcastError
 from ..broker import Broker
 from ..settings.broker_sections import BrokerSettings
 from ..tokens.token_file import Tokens
-from . import documents_api, events_api, operations_api, pull_api, subscriptions_api, tenants_api
+from . import documents_api, events_api, log_api, operations_api, pull_api, subscriptions_api, tenants_api
 from .access_control import AccessControl
 from .body_memory import BodyMemory
 from .metrics import Metrics, show_metrics
@@ -75,6 +75,11 @@ def routes() -> list[Route]:
         Route(one, subscriptions_api.put_subscription, methods=["PUT"]),
         Route(one, subscriptions_api.delete_subscription, methods=["DELETE"]),
         Route("/v1/subscribers/{name}/events", events_api.subscriber_events, methods=["GET"]),
+        Route("/v1/log", log_api.read_log, methods=["GET"]),
+        Route("/v1/log/leases", log_api.list_leases, methods=["GET"]),
+        Route("/v1/log/leases", log_api.post_lease, methods=["POST"]),
+        Route("/v1/log/leases/{lease}", log_api.put_lease, methods=["PUT"]),
+        Route("/v1/log/leases/{lease}", log_api.delete_lease, methods=["DELETE"]),
         Route("/v1/tenants", tenants_api.list_tenants, methods=["GET"]),
         Route("/v1/tenants/{tenant}", tenants_api.get_tenant, methods=["GET"]),
         Route("/v1/tenants/{tenant}", tenants_api.put_tenant, methods=["PUT"]),

@@ -44,6 +44,7 @@ class Metrics:
         self.delivered = Counter("pathcast_deliveries", "Documents handed to subscribers.", ["way"], registry=registry)
         self._gauge("pathcast_log_head", "The last sequence of the log.", lambda: broker.matched_to)
         self._gauge("pathcast_log_first", "The oldest sequence that can be read.", lambda: broker.log.first)
+        self._gauge("pathcast_log_leases", "Read leases that hold back trimming.", lambda: len(broker.leases))
         self._gauge("pathcast_subscriptions", "Subscriptions of all tenants.", lambda: len(broker.state.subscriptions))
         self._gauge("pathcast_recent_bytes", "Bytes of documents in memory.", lambda: broker.recent.bytes)
         self._gauge("pathcast_up", "1 while the broker accepts publications.", lambda: broker.failure is None)

@@ -75,7 +75,7 @@ async def on_http_error(_: Request, error: Exception) -> Response:
     """Starlette's handler for unknown paths and methods."""
     assert isinstance(error, HTTPException)
     advice = {
-        404: "no such path; paths begin with /v1/feeds, /v1/documents, /v1/subscriptions or /v1/subscribers",
+        404: "no such path; paths begin with /v1/feeds, /v1/documents, /v1/subscriptions, /v1/subscribers or /v1/log",
         405: "this path does not support the method; the allow header lists those that it does",
     }
     problem = ProblemError(error.status_code, advice.get(error.status_code, error.detail))

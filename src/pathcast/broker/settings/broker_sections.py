@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pathcast.documents import Limits
-from pathcast.log import SqliteLog
+from pathcast.log import Log, ReadLeases, SqliteLog
 from pathcast.toml_files import DURATION, NAMES, NUMBER, PATH, PORT, SIZE, TEXT, key, section
 from pathcast.toml_files import reference as reference_of
 
@@ -46,11 +46,26 @@ class LogSection:
     folder: str | None = key(PATH, "The folder of the log.", None, without="`log` in the folder of `--data`")
     segment: int = key(SIZE, "The size at which the log begins a new file.", _SEGMENT_BYTES, without="`256 MiB`")
     keep_time: float | None = key(DURATION, "Trim documents that are older than this.", None)
+    leases: int = key(NUMBER, "Readers of the log at a time (`GET /v1/log` and its leases).", 64)
+    lease_time: float = key(
+        DURATION,
+        "How long a read lease lasts unless it is extended; after a start, nothing is trimmed for so long.",
+        60.0,
+        without="`1 minute`",
+    )
+    lease_longest: float = key(
+        DURATION, "How long a read lease holds back trimming at most.", 3_600.0, without="`1 hour`"
+    )
 
     def opened(self, data: Path) -> SqliteLog:
         """The log that this section describes."""
         folder = data / "log" if self.folder is None else Path(self.folder)
         return SqliteLog(folder, segment_bytes=self.segment)
+
+    def leases_on(self, log: Log) -> ReadLeases:
+        """The read leases on a log that this section allows."""
+        seconds = self.lease_time
+        return ReadLeases(log, seconds=seconds, longest=self.lease_longest, most=self.leases, grace=seconds)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,0 +1,200 @@
+"""The log over HTTP, for administrators: records as an Arrow stream, and the read leases that keep them.
+
+    GET    /v1/log?from=&to=&kinds=&feeds=&bodies=&lease=   records `from` to `to` (both inclusive)
+    POST   /v1/log/leases {"from": 4711}                    keep records from there on, for a minute
+    PUT    /v1/log/leases/{id} {"from": 5000}               keep them for a minute more; release those before
+    DELETE /v1/log/leases/{id}                              release them
+
+The log has the records of all tenants, and documents that guards mask: it is not for tenants, not even for an
+administrator whose own tenant has a guard.
+
+Docs: docs/reference/log-stream.md.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any, Final
+
+from msgspec import Struct, field
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+from starlette.types import Receive, Scope, Send
+
+from pathcast.errors import LimitError
+from pathcast.log import ReadLease
+
+from ..broker import Broker
+from ..broker_records import KINDS
+from ..log_reading import RANGE, LogReading, Wanted
+from .problems import ProblemError
+from .request_bodies import JSON_BYTES, answer, body_of, decoded, whole_number
+from .request_context import access_of, broker_of, checked_name
+
+MEDIA_TYPE: Final = "application/vnd.apache.arrow.stream"
+_END: Final = (1 << 63) - 2
+
+
+class LeaseRequest(Struct, forbid_unknown_fields=True):
+    """The first record to keep; without it, all that the log has, or those that the lease keeps already."""
+
+    begin: int | None = field(name="from", default=None)
+
+
+class Lease(Struct):
+    """A read lease: records from `from` on stay for `expires_in` seconds, and with extensions for `longest`."""
+
+    id: str
+    begin: int = field(name="from")
+    expires_in: float
+    longest: float
+
+
+class Leases(Struct):
+    """All leases."""
+
+    leases: list[Lease]
+
+
+async def read_log(request: Request) -> Response:
+    """GET /v1/log."""
+    broker = _whole_log(request)
+    head = broker.matched_to
+    begin = whole_number(request, "from", broker.log.first, _END)
+    if begin < 1:
+        raise ProblemError(400, "from=0: sequences begin at 1; omit from to read from the oldest record on")
+    if begin > head + 1:
+        raise ProblemError(
+            422, f"from={begin} is beyond the end of the log, which has records up to {head}; is this the same log?"
+        )
+    to = min(whole_number(request, "to", _END, _END), head, begin + RANGE - 1)
+    wanted = Wanted(begin, max(begin, to + 1), _kinds(request), _feeds(request), _bodies(request))
+    lease = request.query_params.get("lease")
+    if lease is not None and await asyncio.to_thread(broker.leases.extend, lease) is None:
+        raise _no_lease()
+    reading = await _taken(LogReading, broker.log, broker.leases, wanted, lease)
+    headers = {
+        "pathcast-from": str(wanted.begin),
+        "pathcast-to": str(wanted.end - 1),
+        "pathcast-head": str(head),
+        "cache-control": "no-store",
+    }
+    return LogAnswer(reading, headers)
+
+
+class LogAnswer(StreamingResponse):
+    """The pieces of a reading, each read when the one before was sent."""
+
+    def __init__(self, reading: LogReading, headers: dict[str, str]) -> None:
+        super().__init__(self._pieces(), headers=headers, media_type=MEDIA_TYPE)
+        self._reading = reading
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the answer; however that ends, the lease ends with it."""
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            # In a thread, since a trim may hold the lock; not awaited, since this task may be cancelled.
+            asyncio.get_running_loop().run_in_executor(None, self._reading.close)
+
+    async def _pieces(self) -> AsyncIterator[bytes]:
+        while (piece := await asyncio.to_thread(self._reading.piece)) is not None:
+            if piece:
+                yield piece
+
+
+async def post_lease(request: Request) -> Response:
+    """POST /v1/log/leases: 201, or 410 with `first` if a record was trimmed already."""
+    broker = _whole_log(request)
+    wanted = await _lease_request(request)
+    head = broker.matched_to
+    if wanted.begin is not None and wanted.begin > head + 1:
+        raise ProblemError(422, f"from={wanted.begin} is beyond the end of the log, which has records up to {head}")
+    lease = await _taken(broker.leases.take, wanted.begin)
+    return answer(_shown(broker, lease), 201)
+
+
+async def list_leases(request: Request) -> Response:
+    """GET /v1/log/leases: leases of requests in progress, too."""
+    broker = _whole_log(request)
+    held = await asyncio.to_thread(broker.leases.held)
+    return answer(Leases([_shown(broker, each) for each in held]))
+
+
+async def put_lease(request: Request) -> Response:
+    """PUT /v1/log/leases/{id}: extend a lease, and move its place forward."""
+    broker = _whole_log(request)
+    wanted = await _lease_request(request)
+    lease = await asyncio.to_thread(broker.leases.extend, request.path_params["lease"], wanted.begin or 0)
+    if lease is None:
+        raise _no_lease()
+    return answer(_shown(broker, lease))
+
+
+async def delete_lease(request: Request) -> Response:
+    """DELETE /v1/log/leases/{id}."""
+    broker = _whole_log(request)
+    if not await asyncio.to_thread(broker.leases.release, request.path_params["lease"]):
+        raise _no_lease()
+    return Response(status_code=204)
+
+
+def _whole_log(request: Request) -> Broker:
+    """The broker, if the sender may read all records of all tenants."""
+    access, broker = access_of(request), broker_of(request)
+    access.check_administer()
+    if any(span.record.pattern is not None for span in broker.state.guards.get(access.tenant, ())):
+        raise ProblemError(
+            403,
+            f"tenant {access.tenant!r} has a guard, and the log has what guards mask; "
+            "use a token of a tenant without a guard",
+        )
+    return broker
+
+
+async def _taken(take: Any, *arguments: Any) -> Any:
+    """What `take` returns, in a thread; 429 if there are too many leases."""
+    try:
+        return await asyncio.to_thread(take, *arguments)
+    except LimitError as error:
+        raise ProblemError(429, error.reason, headers={"retry-after": "10"}) from None
+
+
+async def _lease_request(request: Request) -> LeaseRequest:
+    wanted: LeaseRequest = decoded(await body_of(request, JSON_BYTES) or b"{}", LeaseRequest, "the lease")
+    if wanted.begin is not None and wanted.begin < 1:
+        raise ProblemError(422, f"from must be at least 1, got {wanted.begin}")
+    return wanted
+
+
+def _shown(broker: Broker, lease: ReadLease) -> Lease:
+    expires_in, longest = broker.leases.seconds_left(lease)
+    return Lease(lease.id, lease.begin, round(expires_in, 3), round(longest, 3))
+
+
+def _no_lease() -> ProblemError:
+    return ProblemError(
+        404, "there is no such lease: it has expired, was released, or ended when the broker restarted; take a new one"
+    )
+
+
+def _kinds(request: Request) -> tuple[str, ...] | None:
+    text = request.query_params.get("kinds")
+    if text is None:
+        return None
+    kinds = tuple(dict.fromkeys(text.split(",")))
+    for kind in kinds:
+        if kind not in KINDS:
+            raise ProblemError(400, f"kinds={text[:200]!r}: {kind[:40]!r} is unknown; known are {', '.join(KINDS)}")
+    return kinds
+
+
+def _feeds(request: Request) -> frozenset[str] | None:
+    text = request.query_params.get("feeds")
+    return None if text is None else frozenset(checked_name(name, "feed") for name in text.split(","))
+
+
+def _bodies(request: Request) -> bool:
+    text = request.query_params.get("bodies", "inline")
+    if text not in ("inline", "none"):
+        raise ProblemError(400, f"bodies={text[:40]!r}: must be 'inline' or 'none'")
+    return text == "inline"
