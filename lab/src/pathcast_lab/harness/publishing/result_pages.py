@@ -118,6 +118,14 @@ PAGES = (
         ),
     ),
     Page(
+        "broker",
+        "The broker",
+        ("broker-*",),
+        "These experiments measure `pathcast serve` as a process on loopback, beside other brokers and bare web "
+        "servers: what it costs to publish, how fast subscribers get their documents, and how a million subscriptions "
+        "change both. Every run first compares the answers; then the rivals run in turn.",
+    ),
+    Page(
         "spark",
         "Spark",
         ("spark-*",),

@@ -1,0 +1,1 @@
+"""The broker as a process: its throughput, latency and scale, beside other brokers and bare web servers."""
