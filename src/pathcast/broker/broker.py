@@ -17,10 +17,11 @@ from typing import Final, NamedTuple
 from pathcast.documents import Limits
 from pathcast.log import Log, LogEntry, ReadLeases, TrimmedError
 
-from .broker_records import DocumentRecord, Meta, SubscriptionRecord, UnsubscriptionRecord
+from .broker_records import DocumentRecord, Meta, SubscriptionRecord, UnsubscriptionRecord, log_record
 from .broker_state import BrokerState, StandingSubscription
 from .delivery_search import DeliverySearch, Found
 from .feed_index import FeedIndex
+from .feed_settings import new_settings
 from .rebuild import Rebuild
 from .recent_documents import RecentDocuments
 from .requests import Accepted, AcknowledgeRequest, ChangeRequest, Publication, PublishRequest, Rejected, TaskRequest
@@ -55,7 +56,7 @@ class Pulled(NamedTuple):
 
 
 class Broker:
-    """A broker over a log. `limits` bound the documents of all feeds; `leases` hold back trimming.
+    """A broker over a log. `limits` bound the documents of feeds without their own; `leases` hold back trimming.
 
     >>> import tempfile
     >>> from pathcast.broker import Broker, Publication, SubscriptionRecord
@@ -80,14 +81,16 @@ class Broker:
     ) -> None:
         self.log = log
         self.leases = ReadLeases(log, clock=clock) if leases is None else leases
-        self.limits = Limits.given(limits)
         self.recent = RecentDocuments(log)
         self._clock = clock
         self._locks = [threading.Lock() for _ in range(_LOCKS)]
         self._listeners: set[Callable[[Processed], None]] = set()
         self.state: BrokerState = state_of(log)
+        settings = new_settings(Limits.given(limits), self.state.settings)
+        if settings is not None:
+            self.state.apply(log.append([log_record(settings)]), settings)
         self.matched_to = log.head  # every document up to this sequence has been matched
-        self.indexes = indexes_for(self.state, self._limits_of)
+        self.indexes = indexes_for(self.state)
         self.rebuild = Rebuild(log, self.indexes, log.head + 1)
         self.search = DeliverySearch(log, self.indexes, self.state.guards)
         hooks = Hooks(self._index_of, self._lock_of, self._matched)
@@ -241,12 +244,8 @@ class Broker:
         """The index of a feed, created when the feed is first named."""
         index = self.indexes.get(feed)
         if index is None:
-            index = FeedIndex(self._limits_of(feed))
+            index = FeedIndex(self.state.limits_of(feed))
             everywhere = [each.record.pattern for each in self.state.subscriptions.values() if not each.record.feeds]
             index.add([*everywhere, *self.state.guard_patterns()], 0)
             self.indexes[feed] = index
         return index
-
-    def _limits_of(self, feed: str) -> Limits:
-        settings = self.state.feeds.get(feed)
-        return self.limits if settings is None or not settings.limits else Limits(**settings.limits)

@@ -1,10 +1,11 @@
 """What the broker writes to its log: the kinds of records, each with a typed `meta` in JSON.
 
-    document        a document; the body is its bytes as they came. `error` if it cannot be read (a dead letter)
+    document        a document; the body is its bytes as they came. `error` if it cannot be matched (a dead letter)
     subscription    a subscription begins, or changes
     unsubscription  a subscription ends
     cursor          a subscriber acknowledged deliveries
     feed            a feed's settings
+    settings        the settings of all feeds, and the version of what matching means
     tenant          a tenant's settings: its guard
 
 JSON, so that an operator can read the log with nothing but `sqlite3`. Readers ignore fields that they do not know.
@@ -12,14 +13,27 @@ JSON, so that an operator can read the log with nothing but `sqlite3`. Readers i
 
 from typing import Any, Final
 
-from msgspec import DecodeError, Struct, ValidationError, json
+from msgspec import DecodeError, Struct, ValidationError, field, json
 
 from pathcast.errors import PathcastError
 from pathcast.log import LogEntry, LogError, LogRecord
 
+# Raised when a document may match other patterns than before: a newer reading of XML, a newer meaning of XPath.
+SEMANTICS: Final = 1
+# What is in force before the first settings record of a log.
+ORIGINAL_LIMITS: Final = {
+    "depth": 1_000,
+    "size": 128 << 20,
+    "attributes": 4_096,
+    "names": 65_536,
+    "name_length": 4_096,
+    "amplification": 20,
+    "work": 1 << 27,
+}
+
 
 class Failure(Struct, frozen=True, omit_defaults=True):
-    """Why a document cannot be read."""
+    """Why a document cannot be read or matched."""
 
     reason: str
     line: int | None = None
@@ -75,11 +89,18 @@ class CursorRecord(Struct, frozen=True, omit_defaults=True):
 
 
 class FeedRecord(Struct, frozen=True, omit_defaults=True):
-    """The settings of a feed; a setting that is None has the broker's default."""
+    """The settings of a feed. A limit that is missing is that of all feeds."""
 
     name: str
     limits: dict[str, int] = {}
     removed: bool = False
+
+
+class SettingsRecord(Struct, frozen=True):
+    """The settings of all feeds. `semantics`: the version of what matching means."""
+
+    limits: dict[str, int] = field(default_factory=ORIGINAL_LIMITS.copy)
+    semantics: int = SEMANTICS
 
 
 class TenantRecord(Struct, frozen=True, omit_defaults=True):
@@ -92,7 +113,15 @@ class TenantRecord(Struct, frozen=True, omit_defaults=True):
     begin: int | None = None  # the first document that it applies to, if that is not the next one
 
 
-Meta = DocumentRecord | SubscriptionRecord | UnsubscriptionRecord | CursorRecord | FeedRecord | TenantRecord
+Meta = (
+    DocumentRecord
+    | SubscriptionRecord
+    | UnsubscriptionRecord
+    | CursorRecord
+    | FeedRecord
+    | SettingsRecord
+    | TenantRecord
+)
 DOCUMENT: Final = "document"
 KINDS: Final[dict[str, type[Meta]]] = {
     DOCUMENT: DocumentRecord,
@@ -100,6 +129,7 @@ KINDS: Final[dict[str, type[Meta]]] = {
     "unsubscription": UnsubscriptionRecord,
     "cursor": CursorRecord,
     "feed": FeedRecord,
+    "settings": SettingsRecord,
     "tenant": TenantRecord,
 }
 _KIND_OF: Final = {of: kind for kind, of in KINDS.items()}

@@ -17,6 +17,7 @@ from typing import Final
 
 from msgspec import DecodeError, Struct, ValidationError, msgpack
 
+from pathcast.documents import Limits
 from pathcast.log import LogError
 
 from .broker_records import (
@@ -24,11 +25,13 @@ from .broker_records import (
     DocumentRecord,
     FeedRecord,
     Meta,
+    SettingsRecord,
     SubscriptionRecord,
     TenantRecord,
     UnsubscriptionRecord,
 )
 from .deduplication_window import SIZE, DeduplicationWindow
+from .feed_settings import limits_of
 from .guards import GuardSpan, GuardSpans, since, with_guard
 from .subscription_cursor import SubscriptionCursor
 
@@ -108,6 +111,7 @@ class _Checkpoint(Struct):
     subscriptions: list[_Saved]
     feeds: list[FeedRecord]
     guards: dict[str, list[GuardSpan]] = {}
+    settings: SettingsRecord = SettingsRecord()
 
 
 class BrokerState:
@@ -119,6 +123,7 @@ class BrokerState:
         self.subscriptions: dict[tuple[str, str], StandingSubscription] = {}
         self.by_subscriber: dict[tuple[str, str], set[str]] = {}
         self.feeds: dict[str, FeedRecord] = {}
+        self.settings = SettingsRecord()
         self.guards: dict[str, GuardSpans] = {}
         self.usage: dict[str, TenantUsage] = {}
         self.published = DeduplicationWindow(window)
@@ -144,6 +149,8 @@ class BrokerState:
                     self.feeds.pop(meta.name, None)
                 else:
                     self.feeds[meta.name] = meta
+            case SettingsRecord():
+                self.settings = meta
             case TenantRecord():
                 self.guards[meta.tenant] = with_guard(self.guards.get(meta.tenant, ()), sequence, meta)
 
@@ -171,6 +178,10 @@ class BrokerState:
         if found is not None:
             self._forget_subscriber(found.record)
             self._count(found.record, -1)
+
+    def limits_of(self, feed: str) -> Limits:
+        """The limits in force for a feed."""
+        return limits_of(self.settings, self.feeds.get(feed))
 
     def usage_of(self, tenant: str) -> TenantUsage:
         """What a tenant uses."""
@@ -215,11 +226,15 @@ class BrokerState:
             for each in self.subscriptions.values()
         ]
         return msgpack.encode(
-            _Checkpoint(_FORMAT, self.ordinals, saved, list(self.feeds.values()), self._saved_guards())
+            _Checkpoint(
+                _FORMAT,
+                self.ordinals,
+                saved,
+                list(self.feeds.values()),
+                {tenant: list(spans) for tenant, spans in self.guards.items()},
+                self.settings,
+            )
         )
-
-    def _saved_guards(self) -> dict[str, list[GuardSpan]]:
-        return {tenant: list(spans) for tenant, spans in self.guards.items()}
 
     @classmethod
     def restored(cls, head: int, data: bytes, window: int = SIZE) -> "BrokerState":
@@ -233,6 +248,7 @@ class BrokerState:
         state = cls(window)
         state.head, state.ordinals = head, found.ordinals
         state.feeds = {feed.name: feed for feed in found.feeds}
+        state.settings = found.settings
         state.guards = {tenant: tuple(spans) for tenant, spans in found.guards.items()}
         for each in found.subscriptions:
             record = each.versions[-1].record

@@ -17,6 +17,7 @@ Cost: 6 to 8 bytes per match; a look-up of one pattern some 5 µs per run.
 Threads: one appends; any thread reads (a list of immutable runs is replaced by one assignment).
 """
 
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -35,6 +36,16 @@ class Batch(NamedTuple):
     sequences: Int64s
     offsets: Int64s
     patterns: Int32s
+
+    def at(self, sequences: Sequence[int]) -> "Batch":
+        """The same documents with these sequences; a document is left out if its sequence is 0."""
+        numbers = np.array(sequences, dtype=np.int64)
+        kept = numbers > 0
+        if kept.all():
+            return self._replace(sequences=numbers)
+        counts = np.diff(self.offsets)
+        offsets = np.concatenate([[0], np.cumsum(counts[kept])]).astype(np.int64)
+        return Batch(numbers[kept], offsets, self.patterns[np.repeat(kept, counts)])
 
 
 class Run(NamedTuple):

@@ -114,10 +114,10 @@ class DeliverySearch:
         for group in groups_of_documents(self._log, begin, end):
             for name in group.keys() & indexes.keys():
                 if name not in matchers:
-                    matchers[name] = FeedIndex(indexes[name].limits)
+                    matchers[name] = FeedIndex()
                     matchers[name].add(texts, 0)
                 sequences, bodies = group[name]
-                batch, _ = matchers[name].match(matchers[name].read(bodies), sequences)
+                batch = matchers[name].match_again(sequences, bodies)
                 found += batch.sequences[np.diff(batch.offsets) == len(texts)].tolist()
         return sorted(found)
 

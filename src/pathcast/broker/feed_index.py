@@ -7,16 +7,20 @@ the pattern: older documents are looked for in the log (`delivery_search.py`).
 Threads: the sequencer changes patterns and matches; any thread looks matches up.
 """
 
+import logging
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from pathcast.documents import DocumentBatch, Limits, Reader
-from pathcast.errors import PathcastError
+from pathcast.kernels import Int32s, Int64s
 from pathcast.matching import Subscriptions
 
 from .delivery_index import Batch, DeliveryIndex
+from .feed_settings import UNLIMITED
+
+_LOGGER: Final = logging.getLogger(__name__)
 
 
 class IndexedPattern(NamedTuple):
@@ -34,11 +38,11 @@ class FeedIndex:
     """Patterns and matches of one feed."""
 
     def __init__(self, limits: Limits | None = None) -> None:
-        self.limits = Limits.given(limits)
         self.matches = DeliveryIndex()
         self._subscriptions = Subscriptions()
-        self._matcher = self._subscriptions.compile(limits=self.limits)
-        self._reader = Reader(self._subscriptions.table.names, self.limits, "refuse")
+        self._matcher = self._subscriptions.compile()
+        self._limits = Limits.given(limits)
+        self._reader = Reader(self._subscriptions.table.names, self._limits, "refuse")
         self._patterns: dict[str, IndexedPattern] = {}
         self._uses: dict[str, int] = {}
         self.earlier = DeliveryIndex()  # matches of documents that are older than this process
@@ -103,31 +107,42 @@ class FeedIndex:
         self.matches.drop_before(sequence)
         self.earlier.drop_before(sequence)
 
+    def read_within(self, limits: Limits) -> None:
+        """Read and match the next documents within these limits."""
+        if limits != self._limits:
+            self._limits = limits
+            self._reader = Reader(self._subscriptions.table.names, limits, "refuse")
+
     def read(self, documents: Sequence[bytes]) -> DocumentBatch:
         """Documents as a batch that is valid until the next read; unreadable ones are in its `errors`."""
         return self._reader.read(documents, borrowed=True)
 
-    def match_again(self, sequences: Sequence[int], bodies: Sequence[bytes]) -> tuple[Batch, dict[int, PathcastError]]:
-        """As `read` and `match`, for documents from the log, in any thread."""
-        reader = Reader(self._subscriptions.table.names, self.limits, "refuse")
-        return self.match(reader.read(bodies), sequences)
+    def match(self, batch: DocumentBatch) -> Batch:
+        """Match a batch that was read just now; its `errors` then have the documents that cost too much, too.
 
-    def match(self, batch: DocumentBatch, sequences: Sequence[int]) -> tuple[Batch, dict[int, PathcastError]]:
-        """Match the documents of a batch; document i becomes `sequences[i]`, or is left out if that is 0."""
-        offsets, patterns = self._matcher.match_batch(batch)
-        numbers = np.asarray(sequences, dtype=np.int64)
-        kept = numbers > 0
-        if not kept.all():
-            counts = np.diff(offsets)
-            patterns = patterns[np.repeat(kept, counts)]
-            offsets = np.concatenate([[0], np.cumsum(counts[kept])]).astype(np.int64)
-            numbers = numbers[kept]
-        # The arrays of a match may be views of buffers that the next match reuses.
-        return Batch(numbers, np.array(offsets, dtype=np.int64), np.array(patterns, dtype=np.int32)), dict(batch.errors)
+        The documents have no sequences yet; `Batch.at` gives them.
+        """
+        return _copied(range(1, len(batch) + 1), self._matcher.view().within(self._limits).match_ids(batch))
+
+    def match_again(self, sequences: Sequence[int], bodies: Sequence[bytes]) -> Batch:
+        """Match documents of the log that were accepted, whatever they cost now; in any thread."""
+        batch = Reader(self._subscriptions.table.names, UNLIMITED, "refuse").read(bodies)
+        found = _copied(sequences, self._matcher.view().within(UNLIMITED).match_ids(batch))
+        for place, error in batch.errors.items():
+            _LOGGER.error("document %d was accepted, but matches nothing any more: %s", sequences[place], error)
+        return found
+
+
+def _copied(sequences: Sequence[int], found: tuple[Int64s, Int32s]) -> Batch:
+    """A batch that owns its arrays: those of a match may be views of buffers that the next match reuses."""
+    offsets, patterns = found
+    return Batch(
+        np.array(sequences, dtype=np.int64), np.array(offsets, dtype=np.int64), np.array(patterns, dtype=np.int32)
+    )
 
 
 def warm_up() -> None:
     """Load the kernels, or compile them the first time, so that the first publication does not wait for it."""
     index = FeedIndex()
     index.add(["//a", "//a[@b = 'c']", "//a[b]/c", "//a[contains(., 'd')]"], 0)
-    index.match(index.read([b"<a b='c'><b>d</b><c/></a>"]), [1])
+    index.match(index.read([b"<a b='c'><b>d</b><c/></a>"]))

@@ -49,8 +49,7 @@ class Rebuild:
                         return
                     for name, (sequences, bodies) in group.items():
                         index = self._indexes[name]
-                        matches, _ = index.match_again(sequences, bodies)
-                        index.earlier.append(matches)
+                        index.earlier.append(index.match_again(sequences, bodies))
                     begin = 1 + max(sequences[-1] for sequences, _ in group.values())
                     self._complete(begin - 1)
             except TrimmedError as error:

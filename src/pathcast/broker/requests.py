@@ -4,13 +4,14 @@ A request is checked by the thread that makes it, as far as that needs no state.
 (`records`), appends the records of the whole batch, applies them, and completes the request's future (`complete`).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from typing import Any, NamedTuple
 
 from pathcast.errors import PathcastError
 
 from .broker_records import Failure, Meta
+from .feed_settings import changes_settings
 
 
 class Publication(NamedTuple):
@@ -73,6 +74,28 @@ class TaskRequest:
 
 
 Request = PublishRequest | ChangeRequest | AcknowledgeRequest | TaskRequest
+
+
+def weight(request: Request) -> tuple[int, int]:
+    """The documents and bytes of a request."""
+    if isinstance(request, PublishRequest):
+        return len(request.documents), sum(len(document.body) for document in request.documents)
+    return (len(request.metas), 0) if isinstance(request, ChangeRequest) else (1, 0)
+
+
+def parts(batch: list[Request]) -> Iterator[list[Request]]:
+    """A batch of requests, cut so that a change of settings is alone."""
+    part: list[Request] = []
+    for request in batch:
+        if isinstance(request, ChangeRequest) and any(map(changes_settings, request.metas)):
+            if part:
+                yield part
+                part = []
+            yield [request]
+        else:
+            part.append(request)
+    if part:
+        yield part
 
 
 def complete(request: Request, result: Any) -> None:

@@ -6,9 +6,6 @@ Matching of new documents can begin at once. Documents that are already in the l
 (rebuild.py).
 """
 
-from collections.abc import Callable
-
-from pathcast.documents import Limits
 from pathcast.log import Log
 
 from .broker_records import DOCUMENT, DocumentRecord, meta_of
@@ -33,7 +30,7 @@ def state_of(log: Log) -> BrokerState:
     return state
 
 
-def indexes_for(state: BrokerState, limits_of: Callable[[str], Limits]) -> dict[str, FeedIndex]:
+def indexes_for(state: BrokerState) -> dict[str, FeedIndex]:
     """The index of each feed, with the patterns of the subscriptions in force."""
     standing = list(state.subscriptions.values())
     names = {name for each in standing for name in each.record.feeds} | set(state.feeds)
@@ -43,6 +40,6 @@ def indexes_for(state: BrokerState, limits_of: Callable[[str], Limits]) -> dict[
             patterns[name].append(each.record.pattern)
     indexes = {}
     for name, texts in patterns.items():
-        index = indexes[name] = FeedIndex(limits_of(name))
+        index = indexes[name] = FeedIndex(state.limits_of(name))
         index.add([*texts, *state.guard_patterns()], state.head + 1, rebuilt=True)
     return indexes

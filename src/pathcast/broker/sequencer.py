@@ -1,14 +1,16 @@
 """The sequencer: one thread that gives everything its place in the log, and matches it.
 
-    requests ──gather──▶ batch ──read──▶ records ──append──▶ log (durable)
-                                            │ apply
-                                            ├──▶ state: subscriptions, cursors, feeds
-                                            └──▶ feed indexes: match ──▶ delivery index ──▶ wake readers
+    requests ──gather──▶ batch ──read, match──▶ records ──append──▶ log (durable)
+                                                   │ apply
+                                                   ├──▶ state: subscriptions, cursors, feeds
+                                                   └──▶ delivery index ──▶ wake readers
 
 A batch is what arrives within 2 ms of its first request, at most 64 documents. Its records are appended in one
-transaction, and small publications share one fsync; its documents are matched in one call.
+transaction, and small publications share one fsync; its documents are matched in one call. A record that changes the
+settings of feeds is a batch of its own.
 
-Invariant: a request is completed after its records are durable, applied and matched. Patterns that a batch adds are
+Invariant: a request is completed after its records are durable, applied and matched. A document is matched before it
+is appended, so its record has the outcome, and reading the log again gives the same. Patterns that a batch adds are
 indexed before its documents are matched, and those that it removes stay until after: a version's interval decides,
 not the moment at which the index changed.
 """
@@ -49,6 +51,8 @@ from .requests import (
     TaskRequest,
     complete,
     fail,
+    parts,
+    weight,
 )
 
 # How long a batch waits for more requests, in seconds, and how many documents and bytes end the wait.
@@ -68,7 +72,7 @@ class Processed(NamedTuple):
     head: int
     matches: dict[str, Batch]  # per feed
     changed: list[tuple[str, str, str]]  # subscriptions: tenant, id and subscriber
-    unmatched: dict[int, PathcastError]  # documents that could be read, but not matched within the limits
+    unmatched: int  # documents that could be read, but not matched within the limits
 
 
 class Hooks(NamedTuple):
@@ -86,6 +90,7 @@ class FeedBatch:
         self.bodies: list[bytes] = []
         self.places: list[tuple[list[Accepted | Rejected | None], int]] = []
         self.read: DocumentBatch | None = None
+        self.matched: Batch | None = None
         self.sequences: list[int] = []
 
 
@@ -134,10 +139,8 @@ class Sequencer:
             if not batch:
                 continue
             try:
-                self._process(batch)
-            except LogFullError as error:
-                for request in batch:
-                    fail(request, error)
+                for part in parts(batch):
+                    self._process(part)
             except BaseException as error:  # noqa: BLE001 - whatever it was, no request may wait forever
                 self._give_up(batch, error)
                 going = False
@@ -157,7 +160,7 @@ class Sequencer:
                     waiting = [*waiting, request]
         for request in waiting:
             fail(request, self._failure)
-        self._hooks.processed(Processed(self._state.head, {}, self._all_changed(), {}))
+        self._hooks.processed(Processed(self._state.head, {}, self._all_changed(), 0))
 
     def _all_changed(self) -> list[tuple[str, str, str]]:
         """Every subscription: all waiting readers must see that the broker has failed."""
@@ -170,7 +173,7 @@ class Sequencer:
         if first is None:
             return [], False
         batch = [first]
-        documents, size = _weight(first)
+        documents, size = weight(first)
         deadline = time.monotonic() + GATHER_SECONDS
         while documents < GATHER_DOCUMENTS and size < GATHER_BYTES:
             try:
@@ -180,7 +183,7 @@ class Sequencer:
             if request is None:
                 return batch, False
             batch.append(request)
-            more = _weight(request)
+            more = weight(request)
             documents, size = documents + more[0], size + more[1]
         return batch, True
 
@@ -196,13 +199,19 @@ class Sequencer:
                     feed.bodies.append(document.body)
                     feed.places.append((answers, place))
             results.append((request, answers))
-        for name, feed in feeds.items():
-            feed.read = self._hooks.index_of(name).read(feed.bodies)
-            feed.sequences = [0] * len(feed.bodies)
         changes = _Changes(self._log.head)
+        added = self._with_new_patterns(batch, feeds, changes.begin)
+        unmatched = sum(self._match(name, feed) for name, feed in feeds.items())
         self._records_of(results, feeds, changes)
-        self._log.append(changes.records)
-        done = self._apply(changes, feeds)
+        try:
+            self._log.append(changes.records)
+        except LogFullError as error:
+            for index, pattern in added:
+                index.remove(pattern)
+            for request in batch:
+                fail(request, error)
+            return
+        done = self._apply(changes, feeds)._replace(unmatched=unmatched)
         self._hooks.processed(done)
         for request, answers in results:
             if isinstance(request, PublishRequest):
@@ -211,6 +220,38 @@ class Sequencer:
                 _perform(request)
             else:
                 complete(request, changes.of.get(id(request), done.head))
+
+    def _with_new_patterns(self, batch: list[Request], feeds: Iterable[str], begin: int) -> list[tuple[FeedIndex, str]]:
+        """Index the patterns that a batch adds, before its documents are matched; returns what was added."""
+        metas = [meta for request in batch if isinstance(request, ChangeRequest) for meta in request.metas]
+        # All indexes first: a new one begins with the patterns that concern every feed as of now.
+        for name in feeds:
+            self._hooks.index_of(name)
+        for meta in metas:
+            if isinstance(meta, SubscriptionRecord):
+                self._indexes_of(meta)
+        added: list[tuple[FeedIndex, str]] = []
+        for meta in metas:
+            if isinstance(meta, SubscriptionRecord):
+                added += [(index, meta.pattern) for index in self._indexes_of(meta)]
+            elif isinstance(meta, TenantRecord) and meta.pattern is not None:
+                # It stays when the guard is replaced: documents before that are still masked by it.
+                added += [(index, meta.pattern) for index in self._indexes.values()]
+        new: dict[int, tuple[FeedIndex, list[str]]] = {}
+        for index, pattern in added:
+            new.setdefault(id(index), (index, []))[1].append(pattern)
+        for index, patterns in new.values():
+            index.add(patterns, begin)
+        return added
+
+    def _match(self, name: str, feed: FeedBatch) -> int:
+        """Read and match the documents of a batch for one feed; returns how many can be read, but not matched."""
+        index = self._hooks.index_of(name)
+        feed.read = index.read(feed.bodies)
+        feed.sequences = [0] * len(feed.bodies)
+        unreadable = len(feed.read.errors)
+        feed.matched = index.match(feed.read)
+        return len(feed.read.errors) - unreadable
 
     def _records_of(
         self,
@@ -281,7 +322,7 @@ class Sequencer:
             answers[place] = Accepted(sequence, error=failure)
 
     def _apply(self, changes: "_Changes", feeds: dict[str, FeedBatch]) -> Processed:
-        """Apply durable records: patterns first, then matches, then patterns that nobody waits for any more."""
+        """Apply durable records: settings, then matches, then patterns that nobody waits for any more."""
         removed: list[SubscriptionRecord] = []
         changed: list[tuple[str, str, str]] = []
         for sequence, meta in changes.metas:
@@ -293,38 +334,23 @@ class Sequencer:
                 self._state.apply(sequence, meta)
                 if isinstance(meta, SubscriptionRecord):
                     changed.append((meta.tenant, meta.id, meta.subscriber))
-                    for index in self._indexes_of(meta):
-                        index.add([meta.pattern], changes.begin)
             elif isinstance(meta, CursorRecord):
                 with self._hooks.lock_of(meta.tenant, meta.id):
                     self._state.apply(sequence, meta)
             else:
                 self._state.apply(sequence, meta)
                 if isinstance(meta, FeedRecord):
-                    self._hooks.index_of(meta.name)
-                elif isinstance(meta, TenantRecord) and meta.pattern is not None:
-                    # It stays when the guard is replaced: documents before that are still masked by it.
-                    for index in self._indexes.values():
-                        index.add([meta.pattern], changes.begin)
-        done = Processed(self._state.head, {}, changed, {})
-        self._match(feeds, done)
+                    self._hooks.index_of(meta.name).read_within(self._state.limits_of(meta.name))
+        done = Processed(self._state.head, {}, changed, 0)
+        for name, feed in feeds.items():
+            if any(feed.sequences):
+                assert feed.matched is not None
+                done.matches[name] = feed.matched.at(feed.sequences)
+                self._indexes[name].matches.append(done.matches[name])
         for record in removed:
             for index in self._indexes_of(record):
                 index.remove(record.pattern)
         return done
-
-    def _match(self, feeds: dict[str, FeedBatch], done: Processed) -> None:
-        """Match the documents of a batch."""
-        for name, feed in feeds.items():
-            index = self._indexes[name]
-            if any(feed.sequences):
-                assert feed.read is not None
-                batch, errors = index.match(feed.read, feed.sequences)
-                index.matches.append(batch)
-                for place, error in errors.items():
-                    if feed.sequences[place]:
-                        done.unmatched[feed.sequences[place]] = error
-                done.matches[name] = batch
 
     def _indexes_of(self, record: SubscriptionRecord) -> Iterable[FeedIndex]:
         if not record.feeds:
@@ -362,10 +388,3 @@ def _perform(request: TaskRequest) -> None:
         fail(request, error)
     else:
         complete(request, result)
-
-
-def _weight(request: Request) -> tuple[int, int]:
-    """The documents and bytes of a request."""
-    if isinstance(request, PublishRequest):
-        return len(request.documents), sum(len(document.body) for document in request.documents)
-    return (len(request.metas), 0) if isinstance(request, ChangeRequest) else (1, 0)

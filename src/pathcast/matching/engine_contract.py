@@ -138,7 +138,10 @@ class Mergeable(Protocol):
 
 @runtime_checkable
 class Limited(Protocol):
-    """Bounds the cost of a document: one that would cost more gets a `LimitError` in the batch's `errors`."""
+    """Bounds the cost of a document: one that would cost more gets a `LimitError` in the batch's `errors`.
+
+    `limits` are read by each call, so a shallow copy of an engine with other limits answers for the same patterns.
+    """
 
     limits: Limits
 

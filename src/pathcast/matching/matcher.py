@@ -11,6 +11,7 @@ import os
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sized
 from contextlib import AbstractContextManager, nullcontext
+from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
@@ -35,8 +36,7 @@ from .table.pattern_table import PatternTable
 if TYPE_CHECKING:
     from .explain import Explanation
 
-# Documents are read and matched in groups: large enough to amortise a call, small enough to stay in the cache and to
-# give the caller of `match_many` its first answer soon.
+# Documents per group: enough to amortise a call, few enough for the cache, and for an early first answer.
 _GROUP = 256
 _GROUP_BYTES = 1 << 20
 
@@ -81,6 +81,17 @@ class View(NamedTuple):
             return offsets, entries
         kept = entries < self.size  # the others were added later
         return offsets_of(kept)[offsets].astype(np.int64), entries[kept]
+
+    def match_ids(self, batch: DocumentBatch) -> tuple[Int64s, Int32s]:
+        """As `match_batch`, with ids instead of entries."""
+        return _ids_of_all(self.engine, self.expansion, *self.match_batch(batch))
+
+    def within(self, limits: Limits) -> "View":
+        """The same subscriptions with other bounds on the cost of a document."""
+        view = self._replace(engine=copy(self.engine))
+        if isinstance(view.engine, Limited):
+            view.engine.limits = limits
+        return view
 
 
 class Matcher:
@@ -174,9 +185,8 @@ class Matcher:
         Documents are read and matched in groups, which makes small ones much cheaper than with `match`: 5 to 10
         times for documents of 90 bytes (2 µs each).
 
-        If iterating over `documents` raises, the error comes after the results for the documents before it.
-
-        `threads`: the number of groups of documents that are read and matched at the same time.
+        If iterating over `documents` raises, the error comes after the results for the documents before it. `threads`:
+        the number of groups of documents that are read and matched at the same time.
         """
         if errors not in ("raise", "return"):
             raise ValueError(f"errors must be 'raise' or 'return', got {errors!r}")
@@ -340,12 +350,8 @@ class Matcher:
 
     def _match_ids(self, batch: DocumentBatch, *, ordered: bool = False) -> tuple[Int64s, Int32s]:
         engine, expansion = self._follow()
-        offsets, ids = expansion.ids_of_all(*self._matched(engine, batch))
-        if ordered:
-            ids = expansion.ordered(offsets, ids)
-        if isinstance(engine, Grouping):
-            expansion.rows.count_written(len(ids), engine.entry_order())
-        return offsets, ids
+        offsets, ids = _ids_of_all(engine, expansion, *self._matched(engine, batch))
+        return offsets, (expansion.ordered(offsets, ids) if ordered else ids)
 
     def _matched(self, engine: Engine, batch: DocumentBatch) -> tuple[Int64s, Int32s]:
         with self._turn:
@@ -355,6 +361,14 @@ class Matcher:
             self._unreadable += len(batch.errors)
             self._matches += len(entries)
         return offsets, entries
+
+
+def _ids_of_all(engine: Engine, expansion: Expansion, offsets: Int64s, entries: Int32s) -> tuple[Int64s, Int32s]:
+    """The ids of documents that match these entries."""
+    found = expansion.ids_of_all(offsets, entries)
+    if isinstance(engine, Grouping):
+        expansion.rows.count_written(len(found[1]), engine.entry_order())
+    return found
 
 
 def _groups(documents: Iterable[Readable | Document], largest: int) -> Iterator[Group]:

@@ -15,7 +15,7 @@ from pathcast.errors import PathcastError
 from ..broker import Broker
 from ..settings.broker_sections import BrokerSettings
 from ..tokens.token_file import Tokens
-from . import documents_api, events_api, log_api, operations_api, pull_api, subscriptions_api, tenants_api
+from . import documents_api, events_api, feeds_api, log_api, operations_api, pull_api, subscriptions_api, tenants_api
 from .access_control import AccessControl
 from .body_memory import BodyMemory
 from .metrics import Metrics, show_metrics
@@ -59,7 +59,9 @@ def routes() -> list[Route]:
     """All routes. Those with a verb behind a colon come before those that end with the id."""
     one, all_ = "/v1/subscriptions/{id}", "/v1/subscriptions"
     return [
-        Route("/v1/feeds", operations_api.list_feeds, methods=["GET"]),
+        Route("/v1/feeds", feeds_api.list_feeds, methods=["GET"]),
+        Route("/v1/feeds/{feed}", feeds_api.get_feed, methods=["GET"]),
+        Route("/v1/feeds/{feed}", feeds_api.put_feed, methods=["PUT"]),
         Route("/v1/feeds/{feed}/documents", documents_api.publish, methods=["POST"]),
         Route("/v1/documents/{sequence:int}", operations_api.get_document, methods=["GET"]),
         Route(f"{all_}:check", subscriptions_api.check_subscription, methods=["POST"]),

@@ -67,7 +67,7 @@ async def publish(request: Request) -> Response:
     keep = _keep_invalid(request)
     quotas_of(request).check_rate(access.tenant)
     media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    limit = broker_of(request).limits.size
+    limit = broker_of(request).state.limits_of(feed).size
     if media_type == BATCH:
         body = await body_of(request, max(limit, BATCH_BYTES))
         events = decoded(body, list[CloudEvent], "the batch of CloudEvents")

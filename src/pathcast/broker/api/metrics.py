@@ -32,7 +32,7 @@ class Metrics:
         self._matches = Counter("pathcast_pattern_matches", "Matches of documents and patterns.", registry=registry)
         self._unmatched = Counter(
             "pathcast_unmatched_documents",
-            "Documents that exceeded a limit of matching.",
+            "Documents that could be read, but exceeded a limit of matching.",
             registry=registry,
         )
         self._publish = Histogram(
@@ -62,7 +62,7 @@ class Metrics:
         if done.matches:
             self._matched.observe(sum(len(batch.sequences) for batch in done.matches.values()))
             self._matches.inc(sum(len(batch.patterns) for batch in done.matches.values()))
-        self._unmatched.inc(len(done.unmatched))
+        self._unmatched.inc(done.unmatched)
 
     @contextmanager
     def publishing(self) -> Iterator[None]:

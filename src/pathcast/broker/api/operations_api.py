@@ -1,4 +1,4 @@
-"""What operators and readers of documents ask: a document, the feeds, health and readiness."""
+"""What operators and readers of documents ask: a document, health and readiness."""
 
 import asyncio
 import re
@@ -10,7 +10,6 @@ from starlette.responses import PlainTextResponse, Response
 from pathcast.log import LogError, TrimmedError
 
 from .problems import ProblemError
-from .request_bodies import answer
 from .request_context import access_of, broker_of
 
 _MEDIA_TYPE: Final = re.compile(r"[A-Za-z0-9!#$&^_.+-]{1,127}/[A-Za-z0-9!#$&^_.+-]{1,127}")
@@ -40,15 +39,6 @@ async def get_document(request: Request) -> Response:
 
 def _not_a_document(sequence: int) -> ProblemError:
     return ProblemError(404, f"record {sequence} is not a document that you may read")
-
-
-async def list_feeds(request: Request) -> Response:
-    """GET /v1/feeds."""
-    access, broker = access_of(request), broker_of(request)
-    names = sorted(name for name in broker.state.feeds.copy() if access.read is None or name in access.read)
-    if not access.administer:  # the patterns are those of all tenants
-        return answer({"feeds": [{"name": name} for name in names]})
-    return answer({"feeds": [{"name": name, "patterns": len(broker.indexes[name])} for name in names]})
 
 
 async def health(request: Request) -> Response:

@@ -1,0 +1,84 @@
+"""Feeds over HTTP: their names for readers, their settings for administrators.
+
+    PUT /v1/feeds/news   {"limits": {"depth": 50, "size": 1048576}}
+
+A setting is in force for the documents that are published after it; those before it stay as they were accepted or
+rejected. `PUT` replaces all settings of the feed: what is left out is as for all feeds (`[limits]` of broker.toml).
+"""
+
+import asyncio
+from dataclasses import asdict
+from typing import Annotated, Any, Final
+
+from msgspec import UNSET, Meta, Struct, UnsetType, field, structs
+from starlette.requests import Request
+from starlette.responses import Response
+
+from ..broker import Broker
+from ..broker_records import FeedRecord
+from .problems import ProblemError
+from .request_bodies import JSON_BYTES, answer, body_of, decoded
+from .request_context import access_of, broker_of, feed_of
+
+# A document is a record of the log, which has at most 999 million bytes.
+_LARGEST: Final = 900_000_000
+_Count = Annotated[int, Meta(ge=1, le=(1 << 31) - 1)]
+
+
+class FeedLimits(Struct, forbid_unknown_fields=True):
+    """The limits of a feed's documents: `documents.Limits`."""
+
+    depth: _Count | UnsetType = UNSET
+    size: Annotated[int, Meta(ge=1, le=_LARGEST)] | UnsetType = UNSET
+    attributes: _Count | UnsetType = UNSET
+    names: _Count | UnsetType = UNSET
+    name_length: _Count | UnsetType = UNSET
+    amplification: _Count | UnsetType = UNSET
+    work: Annotated[int, Meta(ge=1, le=1 << 60)] | UnsetType = UNSET
+
+    def given(self) -> dict[str, int]:
+        """The limits that are not left out."""
+        return {name: value for name, value in structs.asdict(self).items() if value is not UNSET}
+
+
+class FeedSettings(Struct, forbid_unknown_fields=True):
+    """What an administrator sends."""
+
+    limits: FeedLimits = field(default_factory=FeedLimits)
+
+
+async def list_feeds(request: Request) -> Response:
+    """GET /v1/feeds."""
+    access, broker = access_of(request), broker_of(request)
+    names = sorted(name for name in broker.state.feeds.copy() if access.read is None or name in access.read)
+    if not access.administer:  # the patterns are those of all tenants
+        return answer({"feeds": [{"name": name} for name in names]})
+    return answer({"feeds": [{"name": name, "patterns": len(broker.indexes[name])} for name in names]})
+
+
+async def put_feed(request: Request) -> Response:
+    """PUT /v1/feeds/{feed}: the settings are in force when this answers."""
+    access_of(request).check_administer()
+    name, broker = feed_of(request), broker_of(request)
+    wanted: FeedSettings = decoded(await body_of(request, JSON_BYTES), FeedSettings, "the feed")
+    is_new = name not in broker.state.feeds
+    await asyncio.wrap_future(broker.change([FeedRecord(name, wanted.limits.given())]))
+    return answer(_shown(broker, name), 201 if is_new else 200)
+
+
+async def get_feed(request: Request) -> Response:
+    """GET /v1/feeds/{feed}."""
+    access_of(request).check_administer()
+    return answer(_shown(broker_of(request), feed_of(request)))
+
+
+def _shown(broker: Broker, name: str) -> dict[str, Any]:
+    """A feed as administrators read it: what was set, and what is in force."""
+    record = broker.state.feeds.get(name)
+    if record is None:
+        raise ProblemError(404, f"there is no feed {name!r}; create it with PUT /v1/feeds/{name}, or publish to it")
+    return {
+        "name": name,
+        "limits": record.limits,
+        "limits_in_force": asdict(broker.state.limits_of(name)),
+    }
