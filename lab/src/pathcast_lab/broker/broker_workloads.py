@@ -35,7 +35,7 @@ def selective_paths(
 ) -> tuple[list[str], float]:
     """Distinct paths, of which `matches` match a document in the mean, or as many as there are; the mean.
 
-    Paths that match nothing are real paths of the schema: they cost what a subscription costs that rarely gets anything.
+    Paths that match nothing are real paths of the schema: they cost what a subscription costs that rarely matches.
     """
     import pathcast
     from pathcast.workloads import SubscriptionOptions, generate_subscriptions
