@@ -127,6 +127,7 @@ class BrokerState:
         self.guards: dict[str, GuardSpans] = {}
         self.usage: dict[str, TenantUsage] = {}
         self.published = DeduplicationWindow(window)
+        self._limits: dict[str, Limits] = {}  # of feeds; replaced when a setting changes
 
     def apply(self, sequence: int, meta: Meta | None) -> None:
         """Take the record at a sequence into account."""
@@ -149,8 +150,10 @@ class BrokerState:
                     self.feeds.pop(meta.name, None)
                 else:
                     self.feeds[meta.name] = meta
+                self._limits = {}
             case SettingsRecord():
                 self.settings = meta
+                self._limits = {}
             case TenantRecord():
                 self.guards[meta.tenant] = with_guard(self.guards.get(meta.tenant, ()), sequence, meta)
 
@@ -181,7 +184,13 @@ class BrokerState:
 
     def limits_of(self, feed: str) -> Limits:
         """The limits in force for a feed."""
-        return limits_of(self.settings, self.feeds.get(feed))
+        known = self._limits
+        found = known.get(feed)
+        if found is None:
+            found = limits_of(self.settings, self.feeds.get(feed))
+            if feed in self.feeds:  # not for every name that anybody asks for
+                known[feed] = found
+        return found
 
     def usage_of(self, tenant: str) -> TenantUsage:
         """What a tenant uses."""

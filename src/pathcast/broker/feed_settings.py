@@ -21,6 +21,8 @@ from .broker_records import SEMANTICS, FeedRecord, Meta, SettingsRecord
 # For documents of the log that were accepted.
 UNLIMITED: Final = Limits(**dict.fromkeys((field.name for field in fields(Limits)), 1 << 60))
 
+_KNOWN: Final = frozenset(field.name for field in fields(Limits))
+
 
 def changes_settings(meta: Meta) -> bool:
     """Whether documents before and after a record are read in different ways."""
@@ -29,9 +31,8 @@ def changes_settings(meta: Meta) -> bool:
 
 def limits_of(settings: SettingsRecord, feed: FeedRecord | None) -> Limits:
     """The limits in force for a feed."""
-    known = {field.name for field in fields(Limits)}
     given: Mapping[str, int] = settings.limits if feed is None else {**settings.limits, **feed.limits}
-    return Limits(**{name: value for name, value in given.items() if name in known})
+    return Limits(**{name: value for name, value in given.items() if name in _KNOWN})
 
 
 def new_settings(limits: Limits, before: SettingsRecord) -> SettingsRecord | None:

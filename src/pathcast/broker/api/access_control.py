@@ -12,6 +12,7 @@ A token that is revoked or expires ends the streams that it opened, at their nex
 
 import ipaddress
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -139,6 +140,7 @@ def access_with(record: TokenRecord) -> Access:
     )
 
 
+@lru_cache(maxsize=256)
 def names_this_machine(name: str) -> bool:
     """Whether a host name in a request can only mean this machine."""
     try:
@@ -147,6 +149,7 @@ def names_this_machine(name: str) -> bool:
         return name == "localhost" or name.endswith(".localhost")
 
 
+@lru_cache(maxsize=256)
 def _host_name(host: str) -> str:
     """The name in a Host header, without port and brackets; empty if it is malformed."""
     try:

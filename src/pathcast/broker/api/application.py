@@ -18,6 +18,7 @@ from ..tokens.token_file import Tokens
 from . import documents_api, events_api, feeds_api, log_api, operations_api, pull_api, subscriptions_api, tenants_api
 from .access_control import AccessControl
 from .body_memory import BodyMemory
+from .completions import Completions
 from .metrics import Metrics, show_metrics
 from .problems import on_http_error, on_pathcast_error
 from .tenant_quotas import TenantQuotas
@@ -32,7 +33,8 @@ def application(broker: Broker, settings: BrokerSettings | None = None) -> Starl
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        app.state.wakeups = Wakeups(asyncio.get_running_loop())
+        loop = asyncio.get_running_loop()
+        app.state.wakeups, app.state.completions = Wakeups(loop), Completions(loop)
         ends = [broker.listen(app.state.wakeups.processed), broker.listen(app.state.metrics.processed)]
         try:
             yield

@@ -24,7 +24,7 @@ from .access import Access
 from .metrics import metrics_of
 from .problems import ProblemError, position, problem_of
 from .request_bodies import answer, body_of, decoded
-from .request_context import access_of, broker_of, feed_of, quotas_of
+from .request_context import access_of, broker_of, feed_of, quotas_of, result_of
 
 BATCH: Final = "application/cloudevents-batch+json"
 SINGLE: Final = "application/cloudevents+json"
@@ -112,7 +112,7 @@ async def _sent(
     quotas_of(request).publish(access_of(request).tenant, sum(len(document.body) for document in documents))
     future = broker_of(request).publish(feed, documents, publisher=publisher, keep_invalid=keep)
     with metrics_of(request).publishing():
-        return await asyncio.wrap_future(future)
+        return await result_of(request, future)
 
 
 def _publisher(access: Access, source: str) -> str:
@@ -134,6 +134,8 @@ def _raw(request: Request, body: bytes) -> Publication:
 
 
 def _keep_invalid(request: Request) -> bool:
+    if not request.scope["query_string"]:
+        return False
     text = request.query_params.get("invalid", "reject")
     if text not in ("keep", "reject"):
         raise ProblemError(400, f"invalid={text!r}: must be 'keep' or 'reject'")

@@ -6,7 +6,6 @@ A setting is in force for the documents that are published after it; those befor
 rejected. `PUT` replaces all settings of the feed: what is left out is as for all feeds (`[limits]` of broker.toml).
 """
 
-import asyncio
 from dataclasses import asdict
 from typing import Annotated, Any, Final
 
@@ -18,7 +17,7 @@ from ..broker import Broker
 from ..broker_records import FeedRecord
 from .problems import ProblemError
 from .request_bodies import JSON_BYTES, answer, body_of, decoded
-from .request_context import access_of, broker_of, feed_of
+from .request_context import access_of, broker_of, feed_of, result_of
 
 # A document is a record of the log, which has at most 999 million bytes.
 _LARGEST: Final = 900_000_000
@@ -62,7 +61,7 @@ async def put_feed(request: Request) -> Response:
     name, broker = feed_of(request), broker_of(request)
     wanted: FeedSettings = decoded(await body_of(request, JSON_BYTES), FeedSettings, "the feed")
     is_new = name not in broker.state.feeds
-    await asyncio.wrap_future(broker.change([FeedRecord(name, wanted.limits.given())]))
+    await result_of(request, broker.change([FeedRecord(name, wanted.limits.given())]))
     return answer(_shown(broker, name), 201 if is_new else 200)
 
 

@@ -22,7 +22,7 @@ from .events_api import shown_document
 from .metrics import metrics_of
 from .problems import ProblemError
 from .request_bodies import JSON_BYTES, answer, body_of, decoded, whole_number
-from .request_context import access_of, broker_of, subscription_of, wakeups_of
+from .request_context import access_of, broker_of, result_of, subscription_of, wakeups_of
 
 LIMIT: Final = 1_000
 WAIT_SECONDS: Final = 60
@@ -93,7 +93,7 @@ async def acknowledge(request: Request) -> Response:
     wanted = await _sequences(request)
     tenant, id = access_of(request).tenant, request.path_params["id"]
     future, unknown = await asyncio.to_thread(broker_of(request).acknowledge, tenant, id, wanted.sequences)
-    await asyncio.wrap_future(future)
+    await result_of(request, future)
     if unknown:
         raise ProblemError(
             422,
@@ -124,7 +124,7 @@ async def replay(request: Request) -> Response:
     if wanted.sequence < broker.log.first:
         raise ProblemError(410, f"documents before {broker.log.first} were trimmed; replay from {broker.log.first}")
     tenant, id = access_of(request).tenant, request.path_params["id"]
-    await asyncio.wrap_future(broker.change([CursorRecord(tenant, id, wanted.sequence - 1, replay=True)]))
+    await result_of(request, broker.change([CursorRecord(tenant, id, wanted.sequence - 1, replay=True)]))
     return answer(_status(broker, id, standing))
 
 

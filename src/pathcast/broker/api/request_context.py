@@ -1,14 +1,20 @@
 """What a request refers to: the broker, its sender, a feed, a subscription."""
 
+from concurrent.futures import Future
+from typing import TypeVar
+
 from starlette.requests import Request
 
 from ..broker import Broker
 from ..broker_state import StandingSubscription
 from ..tokens.scopes import is_name
 from .access import LOCAL, Access
+from .completions import Completions
 from .problems import ProblemError
 from .tenant_quotas import TenantQuotas
 from .wakeups import Wakeups
+
+T = TypeVar("T")
 
 
 def broker_of(request: Request) -> Broker:
@@ -21,6 +27,12 @@ def wakeups_of(request: Request) -> Wakeups:
     """What wakes waiting readers."""
     wakeups: Wakeups = request.app.state.wakeups
     return wakeups
+
+
+async def result_of(request: Request, future: "Future[T]") -> T:
+    """The result of what the broker was asked to do."""
+    completions: Completions = request.app.state.completions
+    return await completions.result(future)
 
 
 def quotas_of(request: Request) -> TenantQuotas:

@@ -16,7 +16,7 @@ from ..broker_records import SubscriptionRecord
 from .access import Access
 from .problems import ProblemError, problem_of
 from .request_bodies import JSON_BYTES, answer, body_of, decoded, whole_number
-from .request_context import access_of, broker_of, checked_name, quotas_of, subscription_of
+from .request_context import access_of, broker_of, checked_name, quotas_of, result_of, subscription_of
 from .subscription_definition import Definition, record_of, shown
 
 # Subscriptions per page, and per bulk request.
@@ -41,7 +41,7 @@ async def put_subscription(request: Request) -> Response:
     quotas = quotas_of(request)
     quotas.admit(record)
     try:
-        await asyncio.wrap_future(broker.subscribe(record))
+        await result_of(request, broker.subscribe(record))
     finally:
         quotas.settle([record])
     found = broker.state.subscriptions.get((access.tenant, id))
@@ -59,7 +59,7 @@ async def delete_subscription(request: Request) -> Response:
     """DELETE /v1/subscriptions/{id}: it ends where the answer's sequence stands in the log."""
     subscription_of(request)
     id = request.path_params["id"]
-    sequence = await asyncio.wrap_future(broker_of(request).unsubscribe(access_of(request).tenant, id))
+    sequence = await result_of(request, broker_of(request).unsubscribe(access_of(request).tenant, id))
     return answer({"id": id, "ended": sequence})
 
 
@@ -108,7 +108,7 @@ async def post_subscriptions(request: Request) -> Response:
                 else:
                     records.append(record)
             if records:
-                await asyncio.wrap_future(broker.change(records))
+                await result_of(request, broker.change(records))
         finally:
             quotas.settle(records)
         created += len(records)

@@ -20,7 +20,7 @@ from ..broker import Broker
 from ..broker_records import TenantRecord
 from .problems import ProblemError, problem_of
 from .request_bodies import JSON_BYTES, answer, body_of, decoded
-from .request_context import access_of, broker_of, checked_name
+from .request_context import access_of, broker_of, checked_name, result_of
 from .subscription_definition import XPathFilter
 
 
@@ -37,7 +37,7 @@ async def put_tenant(request: Request) -> Response:
     tenant, broker = checked_name(request.path_params["tenant"], "tenant"), broker_of(request)
     wanted: TenantSettings = decoded(await body_of(request, JSON_BYTES), TenantSettings, "the tenant")
     record = await asyncio.to_thread(_record, tenant, wanted)
-    await asyncio.wrap_future(broker.change([record]))
+    await result_of(request, broker.change([record]))
     return answer(_shown(broker, tenant))
 
 
