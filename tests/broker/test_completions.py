@@ -4,6 +4,7 @@ import asyncio
 import threading
 from concurrent.futures import Future
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,11 +23,14 @@ def test_a_burst_of_results_wakes_the_loop_once(monkeypatch: pytest.MonkeyPatch)
         futures: list[Future[int]] = [Future() for _ in range(100)]
         waiting = asyncio.gather(*(completions.result(each) for each in futures))
         await asyncio.sleep(0)  # all of them wait
-        wakes = []
+        wakes: list[object] = []
         call = loop.call_soon_threadsafe
-        monkeypatch.setattr(
-            loop, "call_soon_threadsafe", lambda *each: wakes.append(each) or call(*each), raising=False
-        )
+
+        def counted(*arguments: Any) -> Any:
+            wakes.append(arguments)
+            return call(*arguments)
+
+        monkeypatch.setattr(loop, "call_soon_threadsafe", counted)
 
         def complete() -> None:
             for number, each in enumerate(futures):
