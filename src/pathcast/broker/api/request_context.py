@@ -2,8 +2,9 @@
 
 from starlette.requests import Request
 
+from pathcast.broker_log import StandingSubscription
+
 from ..broker import Broker
-from ..broker_state import StandingSubscription
 from ..tokens.scopes import is_name
 from .access import LOCAL, Access
 from .problems import ProblemError
