@@ -1,7 +1,3 @@
-from pathcast.broker_log import FeedRecord as FeedRecord
-from pathcast.broker_log import SubscriptionRecord as SubscriptionRecord
-from pathcast.broker_log import TenantRecord as TenantRecord
-
 from .broker import Broker as Broker
 from .broker import Delivery as Delivery
 from .broker import Gap as Gap

@@ -66,7 +66,8 @@ class Broker:
     """A broker over a log. `limits` bound the documents of feeds without their own; `leases` hold back trimming.
 
     >>> import tempfile
-    >>> from pathcast.broker import Broker, Publication, SubscriptionRecord
+    >>> from pathcast.broker import Broker, Publication
+    >>> from pathcast.broker_log import SubscriptionRecord
     >>> from pathcast.log import SqliteLog
     >>> broker = Broker(SqliteLog(tempfile.mkdtemp()))
     >>> record = SubscriptionRecord("default", "titles", "ada", expression="//title", pattern="//title")
