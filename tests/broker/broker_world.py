@@ -6,7 +6,8 @@ from functools import cache
 from pathlib import Path
 
 import pathcast
-from pathcast.broker import Accepted, Broker, Publication, SubscriptionRecord
+from pathcast.broker import Accepted, Broker, Publication
+from pathcast.broker_log import SubscriptionRecord
 from pathcast.log import SqliteLog
 from pathcast.patterns import parse
 

@@ -8,11 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from pathcast.broker import Accepted, Broker, BrokerSettings, FeedRecord, Publication, Rejected, add_token
+from pathcast.broker import Accepted, Broker, BrokerSettings, Publication, Rejected, add_token
 from pathcast.broker.api.feeds_api import FeedLimits
-from pathcast.broker.broker_records import ORIGINAL_LIMITS, SEMANTICS, SettingsRecord, log_record, meta_of
-from pathcast.broker.broker_state import BrokerState
 from pathcast.broker.settings.broker_sections import TokensSection
+from pathcast.broker_log import ORIGINAL_LIMITS, SEMANTICS, BrokerState, FeedRecord, SettingsRecord, log_record, meta_of
 from pathcast.documents import Limits
 from pathcast.log import LogError, LogFullError, LogRecord, SqliteLog
 

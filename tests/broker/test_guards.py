@@ -9,10 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pathcast.broker import Broker, BrokerSettings, Publication, TenantRecord, add_token
-from pathcast.broker.broker_state import BrokerState
-from pathcast.broker.guards import GuardSpans, guard_at, pieces, since, with_guard
+from pathcast.broker import Broker, BrokerSettings, Publication, add_token
 from pathcast.broker.settings.broker_sections import TokensSection
+from pathcast.broker_log import BrokerState, GuardSpans, TenantRecord, guard_at, pieces, since, with_guard
 from pathcast.log import SqliteLog
 from pathcast.patterns import parse
 

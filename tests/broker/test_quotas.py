@@ -8,12 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pathcast.broker import BrokerSettings, SubscriptionRecord, add_token
+from pathcast.broker import BrokerSettings, add_token
 from pathcast.broker.api.problems import ProblemError
 from pathcast.broker.api.tenant_quotas import TenantQuotas
-from pathcast.broker.broker_records import UnsubscriptionRecord
-from pathcast.broker.broker_state import BrokerState
 from pathcast.broker.settings.broker_sections import Quotas, TokensSection
+from pathcast.broker_log import BrokerState, SubscriptionRecord, UnsubscriptionRecord
 
 from .served_broker import served
 

@@ -1,9 +1,6 @@
 from .broker import Broker as Broker
 from .broker import Delivery as Delivery
 from .broker import Gap as Gap
-from .broker_records import FeedRecord as FeedRecord
-from .broker_records import SubscriptionRecord as SubscriptionRecord
-from .broker_records import TenantRecord as TenantRecord
 from .requests import Accepted as Accepted
 from .requests import Publication as Publication
 from .requests import Rejected as Rejected

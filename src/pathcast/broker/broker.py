@@ -14,14 +14,21 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from typing import Final, NamedTuple
 
+from pathcast.broker_log import (
+    BrokerState,
+    DocumentRecord,
+    Meta,
+    StandingSubscription,
+    SubscriptionRecord,
+    UnsubscriptionRecord,
+    log_record,
+    new_settings,
+)
 from pathcast.documents import Limits
 from pathcast.log import Log, LogEntry, ReadLeases, TrimmedError
 
-from .broker_records import DocumentRecord, Meta, SubscriptionRecord, UnsubscriptionRecord, log_record
-from .broker_state import BrokerState, StandingSubscription
 from .delivery_search import DeliverySearch, Found
 from .feed_index import FeedIndex
-from .feed_settings import new_settings
 from .rebuild import Rebuild
 from .recent_documents import RecentDocuments
 from .requests import Accepted, AcknowledgeRequest, ChangeRequest, Publication, PublishRequest, Rejected, TaskRequest
@@ -59,7 +66,8 @@ class Broker:
     """A broker over a log. `limits` bound the documents of feeds without their own; `leases` hold back trimming.
 
     >>> import tempfile
-    >>> from pathcast.broker import Broker, Publication, SubscriptionRecord
+    >>> from pathcast.broker import Broker, Publication
+    >>> from pathcast.broker_log import SubscriptionRecord
     >>> from pathcast.log import SqliteLog
     >>> broker = Broker(SqliteLog(tempfile.mkdtemp()))
     >>> record = SubscriptionRecord("default", "titles", "ada", expression="//title", pattern="//title")

@@ -17,12 +17,10 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from pathcast.broker_log import GuardSpans, StandingSubscription, groups_of_documents, guard_at, pieces
 from pathcast.log import Log
 
-from .broker_state import StandingSubscription
 from .feed_index import FeedIndex
-from .guards import GuardSpans, guard_at, pieces
-from .logged_documents import groups_of_documents
 
 # Records that one call reads from the log at most, so that a caller sees progress.
 _SCAN: Final = 4_096

@@ -13,12 +13,12 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from pathcast.broker_log import UNLIMITED
 from pathcast.documents import DocumentBatch, Limits, Reader
 from pathcast.kernels import Int32s, Int64s
 from pathcast.matching import Subscriptions
 
 from .delivery_index import Batch, DeliveryIndex
-from .feed_settings import UNLIMITED
 
 _LOGGER: Final = logging.getLogger(__name__)
 

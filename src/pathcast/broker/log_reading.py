@@ -15,9 +15,8 @@ import logging
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
+from pathcast.broker_log import DOCUMENT, DocumentRecord, meta_of
 from pathcast.log import BATCH_BYTES, BATCH_RECORDS, ArrowWriter, Log, LogEntry, LogError, ReadLeases
-
-from .broker_records import DOCUMENT, DocumentRecord, meta_of
 
 # Sequences that one reading covers at most, so that it ends even if no record is wanted.
 RANGE: Final = 1 << 20

@@ -9,10 +9,10 @@ Cost: that of reading and matching all documents that the log retains, once, in 
 import threading
 from collections.abc import Mapping
 
+from pathcast.broker_log import groups_of_documents
 from pathcast.log import Log, TrimmedError
 
 from .feed_index import FeedIndex
-from .logged_documents import groups_of_documents
 
 
 class Rebuild:

@@ -11,9 +11,8 @@ from collections import OrderedDict
 from collections.abc import Iterable
 from typing import Final
 
+from pathcast.broker_log import DocumentRecord, meta_of
 from pathcast.log import Log, LogEntry, LogError
-
-from .broker_records import DocumentRecord, meta_of
 
 BYTES: Final = 64 << 20
 

@@ -8,10 +8,8 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from typing import Any, NamedTuple
 
+from pathcast.broker_log import Failure, Meta, changes_settings
 from pathcast.errors import PathcastError
-
-from .broker_records import Failure, Meta
-from .feed_settings import changes_settings
 
 
 class Publication(NamedTuple):

@@ -6,10 +6,9 @@ Matching of new documents can begin at once. Documents that are already in the l
 (rebuild.py).
 """
 
+from pathcast.broker_log import DOCUMENT, BrokerState, DocumentRecord, meta_of
 from pathcast.log import Log
 
-from .broker_records import DOCUMENT, DocumentRecord, meta_of
-from .broker_state import BrokerState
 from .feed_index import FeedIndex
 
 

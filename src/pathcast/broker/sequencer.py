@@ -24,11 +24,8 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple
 
-from pathcast.documents import DocumentBatch
-from pathcast.errors import PathcastError
-from pathcast.log import Log, LogFullError, LogRecord
-
-from .broker_records import (
+from pathcast.broker_log import (
+    BrokerState,
     CursorRecord,
     DocumentRecord,
     Failure,
@@ -39,7 +36,10 @@ from .broker_records import (
     UnsubscriptionRecord,
     log_record,
 )
-from .broker_state import BrokerState
+from pathcast.documents import DocumentBatch
+from pathcast.errors import PathcastError
+from pathcast.log import Log, LogFullError, LogRecord
+
 from .delivery_index import Batch
 from .feed_index import FeedIndex
 from .requests import (

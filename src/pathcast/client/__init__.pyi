@@ -3,6 +3,8 @@ from .asynchronous_client import AsyncEvents as AsyncEvents
 from .asynchronous_client import connect_async as connect_async
 from .broker_errors import BrokerError as BrokerError
 from .broker_errors import UnreachableError as UnreachableError
+from .log_reader import LogBounds as LogBounds
+from .log_reader import LogReader as LogReader
 from .results import Delivery as Delivery
 from .results import Gap as Gap
 from .results import Published as Published

@@ -22,11 +22,10 @@ from msgspec import json
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
+from pathcast.broker_log import DocumentRecord, StandingSubscription
 from pathcast.log import LogEntry, TrimmedError
 
 from ..broker import Broker
-from ..broker_records import DocumentRecord
-from ..broker_state import StandingSubscription
 from .metrics import metrics_of
 from .problems import ProblemError
 from .request_context import access_of, broker_of, checked_name, subscription_of, wakeups_of

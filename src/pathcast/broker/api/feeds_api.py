@@ -13,8 +13,9 @@ from msgspec import UNSET, Meta, Struct, UnsetType, field, structs
 from starlette.requests import Request
 from starlette.responses import Response
 
+from pathcast.broker_log import FeedRecord
+
 from ..broker import Broker
-from ..broker_records import FeedRecord
 from .problems import ProblemError
 from .request_bodies import JSON_BYTES, answer, body_of, decoded
 from .request_context import access_of, broker_of, feed_of, result_of

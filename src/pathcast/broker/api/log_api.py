@@ -20,11 +20,11 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
+from pathcast.broker_log import KINDS
 from pathcast.errors import LimitError
 from pathcast.log import ReadLease
 
 from ..broker import Broker
-from ..broker_records import KINDS
 from ..log_reading import RANGE, LogReading, Wanted
 from .problems import ProblemError
 from .request_bodies import JSON_BYTES, answer, body_of, decoded, whole_number

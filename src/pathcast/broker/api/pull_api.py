@@ -15,9 +15,9 @@ from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import Response
 
+from pathcast.broker_log import CursorRecord, StandingSubscription
+
 from ..broker import Pulled
-from ..broker_records import CursorRecord
-from ..broker_state import StandingSubscription
 from .events_api import shown_document
 from .metrics import metrics_of
 from .problems import ProblemError

@@ -5,8 +5,9 @@ from typing import TypeVar
 
 from starlette.requests import Request
 
+from pathcast.broker_log import StandingSubscription
+
 from ..broker import Broker
-from ..broker_state import StandingSubscription
 from ..tokens.scopes import is_name
 from .access import LOCAL, Access
 from .completions import Completions

@@ -13,12 +13,11 @@ from typing import Annotated, Any, Final
 
 from msgspec import Meta, Struct, ValidationError, convert, field
 
+from pathcast.broker_log import StandingSubscription, SubscriptionRecord
 from pathcast.errors import PathcastError
 from pathcast.log import Log
 from pathcast.patterns import parse
 
-from ..broker_records import SubscriptionRecord
-from ..broker_state import StandingSubscription
 from .access import Access
 from .problems import ProblemError, problem_of
 from .request_context import checked_name

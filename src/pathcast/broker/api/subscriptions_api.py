@@ -9,10 +9,10 @@ from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import Response
 
+from pathcast.broker_log import SubscriptionRecord
 from pathcast.errors import PathcastError
 
 from ..broker import Broker
-from ..broker_records import SubscriptionRecord
 from .access import Access
 from .problems import ProblemError, problem_of
 from .request_bodies import JSON_BYTES, answer, body_of, decoded, whole_number

@@ -12,8 +12,8 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 
-from ..broker_records import SubscriptionRecord
-from ..broker_state import BrokerState
+from pathcast.broker_log import BrokerState, SubscriptionRecord
+
 from ..settings.broker_sections import Quotas
 from .problems import ProblemError
 

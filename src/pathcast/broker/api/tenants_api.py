@@ -13,11 +13,11 @@ from msgspec import Struct, field
 from starlette.requests import Request
 from starlette.responses import Response
 
+from pathcast.broker_log import TenantRecord
 from pathcast.errors import PathcastError
 from pathcast.patterns import parse
 
 from ..broker import Broker
-from ..broker_records import TenantRecord
 from .problems import ProblemError, problem_of
 from .request_bodies import JSON_BYTES, answer, body_of, decoded
 from .request_context import access_of, broker_of, checked_name, result_of

@@ -1,0 +1,1 @@
+"""A broker's log as a data source of Spark: `format("pathcast")`."""

@@ -1,0 +1,99 @@
+"""The options of the data source `pathcast`, checked.
+
+Spark hands options over as text, and its UI hides the values of those whose name has `token` in it.
+"""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal
+
+from pathcast.client import LogReader
+from pathcast.errors import PipelineError
+from pathcast.log import SqliteLog
+
+# Sequences per task: some 40 MB of documents of 4 KB.
+TASK: Final = 10_000
+_LARGEST: Final = (1 << 63) - 2
+_KNOWN: Final = (
+    "url",
+    "token",
+    "tokenFile",
+    "folder",
+    "feeds",
+    "from",
+    "to",
+    "maxDocumentsPerTrigger",
+    "sequencesPerTask",
+    "patience",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LogOptions:
+    """Where the log is, and which part of it is read."""
+
+    url: str | None = None
+    token: str | None = None
+    folder: str | None = None
+    feeds: tuple[str, ...] = ()
+    begin: int | Literal["first", "now"] = "first"
+    to: int | None = None
+    most: int | None = None  # sequences per micro-batch
+    task: int = TASK
+    patience: float = 60.0
+
+    def reader(self) -> LogReader:
+        """A reader of the broker's log."""
+        assert self.url is not None
+        return LogReader(self.url, self.token, patience=self.patience)
+
+    def opened(self) -> SqliteLog:
+        """The log in the folder, to be read only."""
+        assert self.folder is not None
+        return SqliteLog(self.folder, read_only=True)
+
+
+def log_options(given: Mapping[str, str]) -> LogOptions:
+    """The checked options; `PipelineError` for unknown or wrong ones."""
+    options = {name.lower(): value for name, value in given.items()}
+    if unknown := sorted(options.keys() - {name.lower() for name in _KNOWN}):
+        raise PipelineError(f"unknown option {unknown[0]!r} of format pathcast; known are {', '.join(_KNOWN)}")
+    if "url" not in options and "folder" not in options:
+        raise PipelineError("format pathcast needs the option url, the address of a broker, or folder, that of its log")
+    if "token" in options and "tokenfile" in options:
+        raise PipelineError("give either token or tokenFile, got both")
+    begin = options.get("from", "first")
+    feeds = tuple(each.strip() for each in options.get("feeds", "").split(",") if each.strip())
+    return LogOptions(
+        url=options.get("url"),
+        token=_token(options),
+        folder=None if "folder" not in options else os.path.abspath(options["folder"]),  # noqa: PTH100 - `..` stays text
+        feeds=feeds,
+        begin="first" if begin == "first" else "now" if begin == "now" else _number(options, "from", 1),
+        to=None if "to" not in options else _number(options, "to", 0),
+        most=None if "maxdocumentspertrigger" not in options else _number(options, "maxDocumentsPerTrigger", 1),
+        task=TASK if "sequencespertask" not in options else _number(options, "sequencesPerTask", 1),
+        patience=60.0 if "patience" not in options else float(_number(options, "patience", 0)),
+    )
+
+
+def _number(options: Mapping[str, str], name: str, least: int) -> int:
+    text = options[name.lower()].strip()
+    if not (text.isascii() and text.isdigit() and least <= int(text[:20]) <= _LARGEST):
+        allowed = f"a number of at least {least}" + (", 'first' or 'now'" if name == "from" else "")
+        raise PipelineError(f"option {name} must be {allowed}, got {text[:40]!r}")
+    return int(text)
+
+
+def _token(options: Mapping[str, str]) -> str | None:
+    """The token, or the content of the file that holds it, which is read where the query is planned."""
+    if "tokenfile" not in options:
+        return options.get("token")
+    try:
+        return Path(options["tokenfile"]).read_text(encoding="ascii").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise PipelineError(
+            f"cannot read tokenFile {options['tokenfile']!r}: {error}; give a file with a token"
+        ) from None

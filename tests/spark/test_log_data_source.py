@@ -1,0 +1,136 @@
+"""`format("pathcast")`: the documents of a broker's log as rows, in batches and streams."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+
+from pathcast.broker import Broker, Publication
+from pathcast.log import ReadLeases, SqliteLog
+
+from ..broker.served_broker import Served, served
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Served]:
+    # Small segments: most records are in closed ones.
+    log = SqliteLog(tmp_path / "log", segment_bytes=4_096)
+    with served(tmp_path, broker=Broker(log, leases=ReadLeases(log))) as found:
+        yield found
+
+
+def publish(server: Served, feed: str, *numbers: int) -> list[int]:
+    documents = [Publication(body(number), f"id-{number}", attributes={"type": "t"}) for number in numbers]
+    found = [server.broker.publish(feed, [each]).result()[0] for each in documents]
+    return [each.sequence for each in found]  # type: ignore[union-attr]
+
+
+def body(number: int) -> bytes:
+    return f"<n k='{number}'>{'x' * 300}</n>".encode()
+
+
+def loaded(spark: SparkSession, **options: object) -> DataFrame:
+    return spark.read.format("pathcast").options(**{key.rstrip("_"): str(each) for key, each in options.items()}).load()
+
+
+def rows_of(frame: DataFrame) -> list[tuple[object, ...]]:
+    return [tuple(row) for row in frame.select("sequence", "feed", "id", "body").orderBy("sequence").collect()]
+
+
+def test_a_batch_has_each_document_once_with_its_columns(spark: SparkSession, server: Served) -> None:
+    sequences = publish(server, "news", *range(30))
+    server.http.put("/v1/subscriptions/s", json={"xpath": "//n"}).raise_for_status()
+    server.broker.publish("news", [Publication(b"<broken")], keep_invalid=True).result()
+    (other,) = publish(server, "mail", 77)
+    expected = [
+        (sequence, "news", f"id-{number}", bytearray(body(number))) for number, sequence in enumerate(sequences)
+    ]
+    frame = loaded(spark, url=server.address, sequencesPerTask=7)
+    assert rows_of(frame) == [*expected, (other, "mail", "id-77", bytearray(body(77)))]
+    assert rows_of(loaded(spark, url=server.address, feeds="news")) == expected
+    assert rows_of(loaded(spark, url=server.address, from_=sequences[3], to=sequences[5])) == expected[3:6]
+    assert rows_of(loaded(spark, url=server.address, from_="now")) == []
+    first = frame.orderBy("sequence").first()
+    assert first is not None
+    assert first["headers"] == {"type": "t", "content-type": "application/xml"}
+    entry = next(iter(server.broker.log.read(sequences[0])))
+    assert round(first["time"].timestamp() * 1_000_000) == entry.time
+
+
+def test_closed_segments_are_read_from_the_folder(spark: SparkSession, server: Served, tmp_path: Path) -> None:
+    sequences = publish(server, "news", *range(40))
+    both = rows_of(loaded(spark, url=server.address, folder=tmp_path / "log", sequencesPerTask=11))
+    assert [row[0] for row in both] == sequences
+    # On the broker's machine the folder alone has the same rows.
+    assert rows_of(loaded(spark, folder=tmp_path / "log")) == both
+
+
+def test_a_stream_reads_each_document_once_and_resumes(spark: SparkSession, server: Served, tmp_path: Path) -> None:
+    def run(most: int | None = None) -> None:
+        options = {"url": server.address} | ({} if most is None else {"maxDocumentsPerTrigger": str(most)})
+        stream = spark.readStream.format("pathcast").options(**options).load()
+        query = (
+            stream.select("sequence", "body")
+            .writeStream.format("parquet")
+            .option("checkpointLocation", str(tmp_path / "checkpoint"))
+            .trigger(availableNow=True)
+            .start(str(tmp_path / "rows"))
+        )
+        assert query.awaitTermination(120)
+        batches.append(len([each for each in query.recentProgress if each["numInputRows"]]))
+
+    batches: list[int] = []
+    sequences = publish(server, "news", *range(10))
+    run(most=4)
+    assert batches[0] >= 3
+    sequences += publish(server, "news", *range(10, 15))
+    run()
+    found = spark.read.schema("sequence long, body binary").parquet(str(tmp_path / "rows"))
+    assert sorted(row.sequence for row in found.collect()) == sequences
+    # The stream has ended, so it holds nothing back.
+    assert server.broker.leases.held() == []
+
+
+def test_trimmed_records_are_an_error_and_leave_no_hole(spark: SparkSession, server: Served) -> None:
+    sequences = publish(server, "news", *range(40))
+    first = server.broker.trim(sequences[20]).result()
+    assert first > 1
+    with pytest.raises(PySparkException, match="were trimmed; read from"):
+        loaded(spark, url=server.address, from_=1).count()
+    assert [row[0] for row in rows_of(loaded(spark, url=server.address))] == [
+        each for each in sequences if each >= first
+    ]
+
+
+def test_a_lease_keeps_what_a_planned_query_reads(spark: SparkSession, server: Served) -> None:
+    sequences = publish(server, "news", *range(40))
+    frame = loaded(spark, url=server.address)
+    assert frame.count() == 40
+    (lease,) = server.broker.leases.held()
+    assert lease.begin == 1
+    assert server.broker.trim(sequences[20]).result() == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({}, "needs the option url, the address of a broker, or folder"),
+        ({"url": "http://127.0.0.1:1", "feed": "news"}, "unknown option 'feed' of format pathcast; known are url"),
+        (
+            {"url": "http://127.0.0.1:1", "from_": "yesterday"},
+            "from must be a number of at least 1, 'first' or 'now', got 'yesterday'",
+        ),
+        ({"url": "http://127.0.0.1:1", "maxDocumentsPerTrigger": 5}, "maxDocumentsPerTrigger is for streams"),
+        ({"url": "http://127.0.0.1:1", "patience": 0}, "cannot reach the broker at http://127.0.0.1:1"),
+        ({"url": "nowhere"}, "'nowhere' is not the address of a broker"),
+        ({"folder": "/nowhere"}, "no log in /nowhere"),
+    ],
+)
+def test_a_wrong_option_is_explained(spark: SparkSession, options: dict[str, object], message: str) -> None:
+    with pytest.raises(PySparkException) as error:
+        loaded(spark, **options).count()
+    assert message in str(error.value)
