@@ -1,5 +1,6 @@
 """`format("pathcast")`: the documents of a broker's log as rows, in batches and streams."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -134,3 +135,26 @@ def test_a_wrong_option_is_explained(spark: SparkSession, options: dict[str, obj
     with pytest.raises(PySparkException) as error:
         loaded(spark, **options).count()
     assert message in str(error.value)
+
+
+def test_the_examples_of_the_guide_do_what_they_say(
+    spark: SparkSession,
+    server: Served,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for number, title in enumerate(("Rain", "Sun"), 1):
+        document = Publication(f"<nitf><title>{title}</title></nitf>".encode(), f"story-{number}")
+        server.broker.publish("news", [document]).result()
+    page = (Path(__file__).parents[2] / "docs" / "guides" / "log-on-spark.md").read_text(encoding="utf-8")
+    page = page.replace("http://127.0.0.1:8080", server.address)
+    page = re.sub('"(checkpoint|archive)"', rf'"{tmp_path}/\1"', page)
+    batch, stream = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    (shown,) = re.findall(r"```text\n(.*?)```", page, re.DOTALL)
+    monkeypatch.chdir(tmp_path)
+    known: dict[str, object] = {}
+    exec(batch, known)  # noqa: S102
+    assert capsys.readouterr().out == shown
+    exec(stream, known)  # noqa: S102
+    assert spark.read.parquet(str(tmp_path / "archive")).count() == 2

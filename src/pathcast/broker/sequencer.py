@@ -59,7 +59,7 @@ from .requests import (
 # How long a batch waits for more requests, in seconds: in all, and after the last one.
 GATHER_SECONDS: Final = 0.002
 IDLE_SECONDS: Final = 0.0003
-# How many documents end the wait, and how many documents or bytes a batch takes of those that wait already.
+# How many documents end the wait; the most documents and bytes per batch, if they are waiting already.
 GATHER_DOCUMENTS: Final = 64
 MOST_DOCUMENTS: Final = 512
 MOST_BYTES: Final = 4 << 20
