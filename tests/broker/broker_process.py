@@ -25,7 +25,8 @@ class BrokerProcess:
 
     def start(self) -> None:
         """Start, and wait until it accepts connections."""
-        program = "from pathcast.cli.app import main; main()"
+        # On SIGABRT, Python writes where each thread stands: a test that fails on a broker without answers shows why.
+        program = "import faulthandler; faulthandler.enable(); from pathcast.cli.app import main; main()"
         options = ["serve", "--data", str(self.folder), "--port", str(self.port)]
         command = [sys.executable, "-c", program, *options]
         self._process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=self._errors, text=True)
@@ -49,6 +50,11 @@ class BrokerProcess:
         self._process.stdout.close()
         self._process = None
         return status
+
+    def stacks(self) -> str:
+        """Where each of its threads stands; ends the process."""
+        self._end(signal.SIGABRT)
+        return self.errors()
 
     def errors(self) -> str:
         """What it wrote to standard error so far."""

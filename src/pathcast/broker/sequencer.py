@@ -179,12 +179,18 @@ class Sequencer:
         batch = [first]
         documents, size = weight(first)
         deadline = time.monotonic() + GATHER_SECONDS
+        slept = False
         while documents < MOST_DOCUMENTS and size < MOST_BYTES:
-            left = min(IDLE_SECONDS, deadline - time.monotonic()) if documents < GATHER_DOCUMENTS else 0.0
             try:
-                request = self._requests.get(timeout=left) if left > 0 else self._requests.get_nowait()
+                request = self._requests.get_nowait()
             except queue.Empty:
-                break
+                if slept or documents >= GATHER_DOCUMENTS or time.monotonic() >= deadline:
+                    break
+                # Not `get` with a timeout: before Python 3.12 it can miss a timeout this short and wait without end.
+                time.sleep(IDLE_SECONDS)
+                slept = True
+                continue
+            slept = False
             if request is None:
                 return batch, False
             batch.append(request)
