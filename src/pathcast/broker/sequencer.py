@@ -30,16 +30,14 @@ from pathcast.broker_log import (
     DocumentRecord,
     Failure,
     FeedRecord,
-    Meta,
     SubscriptionRecord,
     TenantRecord,
     UnsubscriptionRecord,
-    log_record,
 )
-from pathcast.documents import DocumentBatch
 from pathcast.errors import PathcastError
-from pathcast.log import Log, LogFullError, LogRecord
+from pathcast.log import Log, LogFullError
 
+from .batch_records import Changes, FeedBatch
 from .delivery_index import Batch
 from .feed_index import FeedIndex
 from .requests import (
@@ -85,17 +83,6 @@ class Hooks(NamedTuple):
     index_of: Callable[[str], FeedIndex]  # the index of a feed, created if it is new
     lock_of: Callable[[str, str], threading.Lock]  # the lock of a subscription's cursor
     processed: Callable[[Processed], None]  # called after each batch
-
-
-class FeedBatch:
-    """The documents of one batch for one feed: where each belongs, and which sequence each got."""
-
-    def __init__(self) -> None:
-        self.bodies: list[bytes] = []
-        self.places: list[tuple[list[Accepted | Rejected | None], int]] = []
-        self.read: DocumentBatch | None = None
-        self.matched: Batch | None = None
-        self.sequences: list[int] = []
 
 
 class Sequencer:
@@ -210,7 +197,7 @@ class Sequencer:
                     feed.bodies.append(document.body)
                     feed.places.append((answers, place))
             results.append((request, answers))
-        changes = _Changes(self._log.head)
+        changes = Changes(self._log.head)
         added = self._with_new_patterns(batch, feeds, changes.begin)
         unmatched = sum(self._match(name, feed) for name, feed in feeds.items())
         self._records_of(results, feeds, changes)
@@ -268,7 +255,7 @@ class Sequencer:
         self,
         results: list[tuple[Request, list[Accepted | Rejected | None]]],
         feeds: dict[str, FeedBatch],
-        changes: "_Changes",
+        changes: Changes,
     ) -> None:
         """Collect the records of all requests, in order; acknowledgements of a subscription become one record."""
         places: dict[str, int] = defaultdict(int)
@@ -297,7 +284,7 @@ class Sequencer:
         answers: list[Accepted | Rejected | None],
         feed: FeedBatch,
         begin: int,
-        changes: "_Changes",
+        changes: Changes,
     ) -> None:
         assert feed.read is not None
         if request.feed not in self._state.feeds and request.feed not in changes.feeds:
@@ -332,7 +319,7 @@ class Sequencer:
                 feed.sequences[begin + place] = sequence
             answers[place] = Accepted(sequence, error=failure)
 
-    def _apply(self, changes: "_Changes", feeds: dict[str, FeedBatch]) -> Processed:
+    def _apply(self, changes: Changes, feeds: dict[str, FeedBatch]) -> Processed:
         """Apply durable records: settings, then matches, then patterns that nobody waits for any more."""
         removed: list[SubscriptionRecord] = []
         changed: list[tuple[str, str, str]] = []
@@ -367,28 +354,6 @@ class Sequencer:
         if not record.feeds:
             return list(self._indexes.values())
         return [self._hooks.index_of(name) for name in record.feeds]
-
-
-class _Changes:
-    """The records of a batch, with the sequences that they will get."""
-
-    def __init__(self, head: int) -> None:
-        self.begin = head + 1
-        self.records: list[LogRecord] = []
-        self.metas: list[tuple[int, Meta]] = []
-        self.published: dict[tuple[str, str], int] = {}
-        self.feeds: set[str] = set()
-        self.of: dict[int, int] = {}
-
-    @property
-    def next(self) -> int:
-        return self.begin + len(self.records)
-
-    def add(self, meta: Meta, body: bytes = b"") -> int:
-        sequence = self.next
-        self.records.append(log_record(meta, body))
-        self.metas.append((sequence, meta))
-        return sequence
 
 
 def _perform(request: TaskRequest) -> None:

@@ -1,0 +1,46 @@
+"""What a batch adds to the log, while it is being put together: its documents per feed, and its records.
+
+Only the sequencer's thread uses them, and only for one batch.
+"""
+
+from pathcast.broker_log import Meta, log_record
+from pathcast.documents import DocumentBatch
+from pathcast.log import LogRecord
+
+from .delivery_index import Batch
+from .requests import Accepted, Rejected
+
+
+class FeedBatch:
+    """The documents of one batch for one feed: where each belongs, and which sequence each got."""
+
+    def __init__(self) -> None:
+        self.bodies: list[bytes] = []
+        self.places: list[tuple[list[Accepted | Rejected | None], int]] = []
+        self.read: DocumentBatch | None = None
+        self.matched: Batch | None = None
+        self.sequences: list[int] = []
+
+
+class Changes:
+    """The records of a batch, with the sequences that they will get once the log has them."""
+
+    def __init__(self, head: int) -> None:
+        self.begin = head + 1
+        self.records: list[LogRecord] = []
+        self.metas: list[tuple[int, Meta]] = []
+        self.published: dict[tuple[str, str], int] = {}
+        self.feeds: set[str] = set()
+        self.of: dict[int, int] = {}
+
+    @property
+    def next(self) -> int:
+        """The sequence of the next record."""
+        return self.begin + len(self.records)
+
+    def add(self, meta: Meta, body: bytes = b"") -> int:
+        """One more record; returns its sequence."""
+        sequence = self.next
+        self.records.append(log_record(meta, body))
+        self.metas.append((sequence, meta))
+        return sequence
