@@ -16,10 +16,10 @@ from ..broker import Broker
 from ..settings.broker_sections import BrokerSettings
 from ..tokens.token_file import Tokens
 from . import documents_api, events_api, feeds_api, log_api, operations_api, pull_api, subscriptions_api, tenants_api
-from .access_control import AccessControl
-from .body_memory import BodyMemory
 from .completions import Completions
 from .metrics import Metrics, show_metrics
+from .middleware.access_control import AccessControl
+from .middleware.body_memory import BodyMemory
 from .problems import on_http_error, on_pathcast_error
 from .tenant_quotas import TenantQuotas
 from .wakeups import Wakeups

@@ -19,11 +19,11 @@ from urllib.parse import urlsplit
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from ..tokens.scopes import administers, names_of
-from ..tokens.token import TokenRecord
-from ..tokens.token_file import Tokens
-from .access import LOCAL, Access
-from .problems import ProblemError, problem_response
+from ...tokens.scopes import administers, names_of
+from ...tokens.token import TokenRecord
+from ...tokens.token_file import Tokens
+from ..access import LOCAL, Access
+from ..problems import ProblemError, problem_response
 
 # Asked by machines that start and watch the server; the answers hold no data.
 OPEN_PATHS: Final = frozenset({"/healthz", "/readyz"})

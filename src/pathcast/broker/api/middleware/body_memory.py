@@ -6,7 +6,7 @@ received counts until it is answered.
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from .problems import ProblemError
+from ..problems import ProblemError
 
 
 class BodyMemory:
