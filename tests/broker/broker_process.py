@@ -16,8 +16,9 @@ def free_port() -> int:
 class BrokerProcess:
     """A broker's process."""
 
-    def __init__(self, folder: Path, port: int | None = None) -> None:
+    def __init__(self, folder: Path, port: int | None = None, settings: Path | None = None) -> None:
         self.folder = folder
+        self._settings = [] if settings is None else [str(settings)]
         self.port = free_port() if port is None else port
         self.address = f"http://127.0.0.1:{self.port}"
         self._errors = (folder.parent / f"{folder.name}.stderr").open("a+")
@@ -27,7 +28,7 @@ class BrokerProcess:
         """Start, and wait until it accepts connections."""
         # On SIGABRT, Python writes where each thread stands: a test that fails on a broker without answers shows why.
         program = "import faulthandler; faulthandler.enable(); from pathcast.cli.app import main; main()"
-        options = ["serve", "--data", str(self.folder), "--port", str(self.port)]
+        options = ["serve", *self._settings, "--data", str(self.folder), "--port", str(self.port)]
         command = [sys.executable, "-c", program, *options]
         self._process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=self._errors, text=True)
         assert self._process.stdout is not None

@@ -1,6 +1,5 @@
 """broker.toml: what it accepts, all of its problems with their lines, and its reference page."""
 
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -8,6 +7,8 @@ import pytest
 from pathcast.broker import BrokerFileError, BrokerSettings, read_settings
 from pathcast.broker.settings.broker_file import is_loopback
 from pathcast.broker.settings.broker_sections import reference
+
+from .certificates import Certificates
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "broker-file.md"
 
@@ -18,15 +19,10 @@ def written(folder: Path, text: str) -> Path:
     return file
 
 
-@pytest.fixture(scope="session")
-def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+@pytest.fixture
+def certificate(certificates: Certificates) -> tuple[Path, Path]:
     """A certificate for this machine, and its private key."""
-    folder = tmp_path_factory.mktemp("tls")
-    certificate, key = folder / "certificate.pem", folder / "key.pem"
-    command = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=localhost"
-    names = ["-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1", "-keyout", str(key), "-out", str(certificate)]
-    subprocess.run([*command.split(), *names], check=True, capture_output=True)
-    return certificate, key
+    return certificates
 
 
 def test_the_reference_in_the_documentation_is_that_of_the_code() -> None:

@@ -8,12 +8,18 @@ from pathlib import Path
 import httpx
 import pytest
 
+from pathcast.broker import Broker
+from pathcast.log import JetStreamLog
+
 from .served_broker import Events, Served, served
 
 
-@pytest.fixture(scope="module")
-def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    with served(tmp_path_factory.mktemp("broker")) as found:
+@pytest.fixture(scope="module", params=["sqlite", pytest.param("jetstream", marks=pytest.mark.slow)])
+def broker(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    log = None
+    if request.param == "jetstream":
+        log = JetStreamLog.open(request.getfixturevalue("nats_server").url, "http")
+    with served(tmp_path_factory.mktemp("broker"), broker=None if log is None else Broker(log)) as found:
         yield found
 
 

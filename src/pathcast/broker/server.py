@@ -11,7 +11,6 @@ import signal
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, nullcontext, suppress
-from pathlib import Path
 
 import uvicorn
 
@@ -83,7 +82,7 @@ def _signals_ending_quietly() -> Iterator[None]:
 
 def broker_of(settings: BrokerSettings) -> Broker:
     """The broker that the settings describe."""
-    log = settings.log.opened(Path(settings.data))
+    log = settings.opened_log()
     return Broker(log, limits=settings.limits, leases=settings.log.leases_on(log))
 
 

@@ -37,8 +37,7 @@ def serve(
     checked = read_settings(settings, data=data, host=host, port=port)
 
     def started(address: str) -> None:
-        log = Path(checked.data) / "log" if checked.log.folder is None else checked.log.folder
-        typer.echo(f"serving {address}, log in {log}; Ctrl-C stops")
+        typer.echo(f"serving {address}, log in {checked.log_place()}; Ctrl-C stops")
         token = "" if checked.tokens.file is None else " -H 'Authorization: Bearer TOKEN'"
         curl = f"curl{token} {address}/v1"
         typer.echo(f"  publish    {curl}/feeds/news/documents --data-binary '<nitf><title/></nitf>'")

@@ -108,6 +108,12 @@ def _together(settings: BrokerSettings) -> Iterator[tuple[str, str]]:
         parts = urlsplit(origin)
         if parts.scheme not in ("http", "https") or not parts.netloc or origin != f"{parts.scheme}://{parts.netloc}":
             yield f"server.origins[{place}]", f'must be an origin such as "https://desk.example.org", got "{origin}"'
+    if settings.log.kind == "jetstream":
+        yield from settings.jetstream.problems()
+        if settings.log.folder is not None:
+            yield "log.folder", 'is for a log of kind "sqlite"; remove it, or the kind'
+    elif settings.jetstream.servers:
+        yield "jetstream.servers", 'needs [log] kind = "jetstream"; without it the log is a folder of this machine'
 
 
 def _certificate(server: ServerSection) -> Iterator[tuple[str, str]]:

@@ -9,8 +9,10 @@ from pathlib import Path
 
 from pathcast.documents import Limits
 from pathcast.log import Log, ReadLeases, SqliteLog
-from pathcast.toml_files import DURATION, NAMES, NUMBER, PATH, PORT, SIZE, TEXT, key, section
+from pathcast.toml_files import DURATION, NAMES, NUMBER, PATH, PORT, SIZE, TEXT, choice, key, section
 from pathcast.toml_files import reference as reference_of
+
+from .jetstream_section import JetStreamSection
 
 _SEGMENT_BYTES = 256 << 20
 
@@ -43,6 +45,11 @@ class ServerSection:
 class LogSection:
     """The log: documents and subscriptions, durable."""
 
+    kind: str = key(
+        choice("sqlite", "jetstream"),
+        "Where the log is: in a folder of this machine, or on the NATS servers of `[jetstream]`.",
+        "sqlite",
+    )
     folder: str | None = key(PATH, "The folder of the log.", None, without="`log` in the folder of `--data`")
     segment: int = key(SIZE, "The size at which the log begins a new file.", _SEGMENT_BYTES, without="`256 MiB`")
     keep_time: float | None = key(DURATION, "Trim documents that are older than this.", None)
@@ -58,7 +65,7 @@ class LogSection:
     )
 
     def opened(self, data: Path) -> SqliteLog:
-        """The log that this section describes."""
+        """The log in the folder that this section describes."""
         folder = data / "log" if self.folder is None else Path(self.folder)
         return SqliteLog(folder, segment_bytes=self.segment)
 
@@ -132,6 +139,9 @@ class BrokerSettings:
     server: ServerSection = section(ServerSection, "Where the server listens, and what it is called.", filled=True)
     tokens: TokensSection = section(TokensSection, "Who may do what. `pathcast token add` makes tokens.", filled=True)
     log: LogSection = section(LogSection, "The log of documents and subscriptions.", filled=True)
+    jetstream: JetStreamSection = section(
+        JetStreamSection, 'The NATS servers of a log of kind "jetstream".', filled=True
+    )
     limits: Limits = section(
         Limits, "Limits per document; a document beyond a limit is rejected or becomes a dead letter.", filled=True
     )
@@ -139,6 +149,16 @@ class BrokerSettings:
     connections: ConnectionLimits = section(
         ConnectionLimits, "Bounds on what clients that are slow, or never end, can hold.", filled=True
     )
+
+    def log_place(self) -> str:
+        """Where the log is, for people."""
+        if self.log.kind == "jetstream":
+            return f"stream {self.jetstream.stream!r} on {', '.join(self.jetstream.servers)}"
+        return str(Path(self.data) / "log") if self.log.folder is None else self.log.folder
+
+    def opened_log(self) -> Log:
+        """The log of the broker, which this process then owns."""
+        return self.jetstream.opened() if self.log.kind == "jetstream" else self.log.opened(Path(self.data))
 
 
 def reference() -> str:

@@ -1,0 +1,91 @@
+"""The keys of `[jetstream]`: the NATS servers that keep the log, and how this broker shares it with its standbys."""
+
+import re
+import ssl
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from pathcast.log import JetStreamLog
+from pathcast.toml_files import DURATION, NAMES, NUMBER, PATH, TEXT, key
+
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,190}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class JetStreamSection:
+    """The NATS servers of a log of kind "jetstream"."""
+
+    servers: tuple[str, ...] = key(NAMES, "The NATS servers, such as `nats://n1.example.org:4222`.", ())
+    stream: str = key(TEXT, "The name of the log: letters, digits, `-` and `_`.", "pathcast")
+    replicas: int = key(
+        NUMBER, "How many servers keep each record: 1, 3 or 5. It cannot be changed here once the log exists.", 1
+    )
+    timeout: float = key(
+        DURATION,
+        "How long the broker waits for the servers' answer, also while they elect a leader.",
+        30.0,
+        without="`30 seconds`",
+    )
+    credentials: str | None = key(PATH, "The file of NATS credentials (`.creds`) that the broker connects with.", None)
+    ca: str | None = key(PATH, "The certificates, in PEM, of who vouches for the servers; turns TLS on.", None)
+    certificate: str | None = key(PATH, "The broker's TLS certificate, in PEM, if the servers ask for one.", None)
+    private_key: str | None = key(PATH, "The private key of this certificate, in PEM, without a passphrase.", None)
+
+    def options(self) -> dict[str, Any]:
+        """What `nats.connect` needs beside the servers."""
+        found: dict[str, Any] = {}
+        if self.credentials is not None:
+            found["user_credentials"] = self.credentials
+        if self.ca is not None:
+            context = ssl.create_default_context(cafile=self.ca)
+            if self.certificate is not None:
+                context.load_cert_chain(self.certificate, self.private_key, password=lambda: "")
+            found["tls"] = context
+        return found
+
+    def opened(self) -> JetStreamLog:
+        """The log, taken over from the broker that wrote to it."""
+        return JetStreamLog.open(
+            self.servers, self.stream, replicas=self.replicas, timeout=self.timeout, options=self.options()
+        )
+
+    def problems(self) -> Iterator[tuple[str, str]]:
+        """What is wrong with these settings together: the key, and why."""
+        if not self.servers:
+            yield "jetstream.servers", 'is missing: a log of kind "jetstream" needs NATS servers'
+        for place, server in enumerate(self.servers):
+            parts = urlsplit(server)
+            if parts.scheme not in {"nats", "tls"} or not parts.hostname:
+                yield f"jetstream.servers[{place}]", "must be an address such as nats://n1.example.org:4222"
+            elif parts.username is not None:
+                yield f"jetstream.servers[{place}]", "has a user or password; set jetstream.credentials instead"
+        if _NAME.fullmatch(self.stream) is None:
+            yield "jetstream.stream", "must consist of up to 190 letters, digits, '-' and '_'"
+        if (self.certificate is None) != (self.private_key is None):
+            missing = "certificate" if self.certificate is None else "private_key"
+            yield f"jetstream.{missing}", "is missing: a certificate and its private key go together"
+        elif self.certificate is not None and self.ca is None:
+            yield "jetstream.ca", "is missing: with a certificate of its own, the broker checks that of the servers"
+        yield from self._files()
+
+    def _files(self) -> Iterator[tuple[str, str]]:
+        """Whether the files can be read."""
+        readable = True
+        for name in ("credentials", "ca", "certificate", "private_key"):
+            path = getattr(self, name)
+            try:
+                if path is not None:
+                    open(path, "rb").close()
+            except OSError as error:
+                readable = False
+                yield f"jetstream.{name}", f"cannot be read: {path}: {error.strerror}; check path and permissions"
+        try:
+            if readable and (self.certificate is None) == (self.private_key is None):
+                self.options()
+        except (ssl.SSLError, ValueError):
+            yield (
+                "jetstream.ca",
+                "ca, certificate and private_key cannot be loaded; they must be PEM, without passphrase",
+            )
