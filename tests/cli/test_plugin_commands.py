@@ -37,7 +37,7 @@ def test_without_the_laboratory_help_still_names_the_command(monkeypatch: pytest
 
 
 def test_an_installed_package_adds_its_command(monkeypatch: pytest.MonkeyPatch) -> None:
-    offered = EntryPoint("invent", "pathcast.cli.generate:app", "pathcast.commands")
+    offered = EntryPoint("invent", "pathcast.cli.generate_command:app", "pathcast.commands")
     result = CliRunner().invoke(app_with([offered], monkeypatch), ["invent", "--help"])
     assert result.exit_code == 0
     assert "subscriptions" in result.stdout

@@ -18,7 +18,7 @@ from pathcast import LimitError, PathcastError, Subscriptions
 from pathcast.documents import Limits, Names, Reader, read_batch
 from pathcast.documents.expat_reader import _DocumentReader
 from pathcast.matching import Matcher, Tuning
-from pathcast.matching.automaton.paths.automaton_states import States
+from pathcast.matching.automaton.paths.lazy_determinisation import States
 from tests.documents.collisions import colliding_names, crowding_names
 from tests.hostile.measured import measured
 

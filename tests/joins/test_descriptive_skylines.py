@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from pathcast.joins.index.scan_index import ScanIndex
 from pathcast.joins.query.order_preserving_key_encoding import INT, STRING, Kind, TextKey
-from pathcast.joins.schemes.descriptive_skylines import FLAVOURS, describe
-from pathcast.joins.schemes.skyline_around_point import envelope, inside
 from pathcast.joins.server.sorted_row_views import Run
+from pathcast.joins.skylines.descriptive_skylines import FLAVOURS, describe
+from pathcast.joins.skylines.skyline_around_point import envelope, inside
 
 AT = 5
 

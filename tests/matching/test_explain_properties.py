@@ -18,7 +18,7 @@ import pathcast
 from pathcast import Subscriptions
 from pathcast.documents.expanded_name_table import local_part
 from pathcast.matching.explain import Explanation, Finding, Place
-from pathcast.matching.explain.condition_truth import path_of
+from pathcast.matching.explain.condition_node_sets import path_of
 from pathcast.matching.reference.pattern_embedding import Embedding
 from pathcast.patterns import Pattern
 from pathcast.patterns.parsing.xpath_parser import parse_printed

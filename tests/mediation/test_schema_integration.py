@@ -5,7 +5,7 @@ import pytest
 from pathcast.errors import MappingError
 from pathcast.mediation import Mediator
 from pathcast.mediation.mappings.schema_mapping import read_tree
-from pathcast.mediation.schemas.correspondence_pruning import borne_out
+from pathcast.mediation.schemas.schema_correspondence_pruning import borne_out
 from pathcast.mediation.schemas.schema_integration import extended, integrate, integrate_with_doubts
 from pathcast.mediation.schemas.similarity_flooding import nodes_of
 from pathcast_lab.workloads.course_catalogues import generate_catalogues

@@ -12,13 +12,13 @@ from pathcast.errors import MessageError, TopologyError
 from pathcast.joins import Client, JoinServer, Schema
 from pathcast.messages import Between, Box, Filter, In, Interval, Message, Points, SomePoint, compare
 from pathcast.network import Axis, ContentNetwork, Crash, Faults, PayloadLimits, Reading, Space
-from pathcast.network.can.can_coordinate_space import staircase
-from pathcast.network.can.can_node import merged
-from pathcast.network.can.filter_bounding_hulls import Extent
-from pathcast.network.can.filter_point_transformation import Probe
-from pathcast.network.can.join_space import join_space
-from pathcast.network.can.zones import Box as Zone
-from pathcast.network.can.zones import apart
+from pathcast.network.content_addressable.can_coordinate_space import staircase
+from pathcast.network.content_addressable.can_node import merged
+from pathcast.network.content_addressable.filter_bounding_hulls import Extent
+from pathcast.network.content_addressable.filter_point_transformation import Probe
+from pathcast.network.content_addressable.join_space import join_space
+from pathcast.network.content_addressable.zones import Box as Zone
+from pathcast.network.content_addressable.zones import apart
 from pathcast.transmission import Topology
 from tests.network.world import World, addresses_of, draw_filter, draw_message
 

@@ -9,7 +9,7 @@ import pytest
 from pathcast.errors import MessageError, TopologyError
 from pathcast.messages import Filter, In, Interval, Message, compare
 from pathcast.network import ContentNetwork, Crash, Faults, PayloadLimits
-from pathcast.network.can.filter_point_transformation import Probe
+from pathcast.network.content_addressable.filter_point_transformation import Probe
 from pathcast.network.tree.announcement_tree import ContentTree
 from pathcast.transmission import Topology
 from tests.network.world import World, draw_filter, draw_message, draw_tree

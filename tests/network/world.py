@@ -20,7 +20,7 @@ from pathcast.messages import (
     compare,
 )
 from pathcast.network import ContentNetwork, Faults, Registration, Trace
-from pathcast.network.can.can_membership import AddressSpace
+from pathcast.network.content_addressable.can_membership import AddressSpace
 from pathcast.network.payload_cache_and_directory import PayloadState
 from pathcast.transmission import Topology
 

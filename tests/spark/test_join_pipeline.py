@@ -22,8 +22,8 @@ from pathcast.joins.partition.join_server_specification import StandingJoins
 from pathcast.joins.query.table_schema_file import read_schema_file
 from pathcast.messages import decode
 from pathcast.spark import open_joins, publish, publish_joins
-from pathcast.spark.joins.event_fanout import fanning
 from pathcast.spark.joins.join_definition_files import check_joins, publish_file, read_join_subscriptions
+from pathcast.spark.joins.table_change_fanout import fanning
 from pathcast.spark.joins.worker_join_subscriptions import find_subscriptions
 from pathcast.spark.pipeline.dry_run_plan import plan
 from pathcast.spark.pipeline.pipeline_file import Pipeline, read_pipeline

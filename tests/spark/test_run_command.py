@@ -135,7 +135,7 @@ def test_sigterm_cancels_a_batch_and_the_compilation_of_a_table(spark, folder, m
         os.kill(os.getpid(), signal.SIGTERM)
 
     monkeypatch.setattr(f"pathcast.spark.pipeline.run_pipeline.{work}", endless)
-    monkeypatch.setattr("pathcast.cli.run._publish_small", lambda _: published)  # prints a report
+    monkeypatch.setattr("pathcast.cli.run_pipeline_command._publish_small", lambda _: published)  # prints a report
     other = Thread(target=meanwhile)
     other.start()
     answer = CliRunner().invoke(app, ["run", str(folder / "batch.toml")])

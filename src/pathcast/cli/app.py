@@ -4,7 +4,7 @@ Importing this file imports the commands' arguments, not their dependencies: hea
 that `--help` and shell completion answer at once.
 
 Exit status 2 means bad arguments or any other `PathcastError`. Output errors (output_errors.py), Ctrl-C and SIGTERM
-(signals.py) have their own statuses, and commands may define more.
+(exit_on_signal.py) have their own statuses, and commands may define more.
 """
 
 import sys
@@ -14,19 +14,19 @@ import typer
 
 from pathcast.errors import PathcastError
 
-from . import generate, log, mediation_commands, token
+from . import access_token_commands, broker_log_commands, generate_command, mediation_commands
 from .broker_commands import publish, replay, subscribe
 from .demo import demo
-from .doctor import doctor
-from .explain import explain
-from .joins import joins
-from .match import match
+from .doctor_command import doctor
+from .exit_on_signal import terminable
+from .explain_command import explain
+from .match_command import match
 from .output_errors import open_what_is_closed, output_that_may_end
 from .plugin_commands import add_installed_commands
 from .recompile_untrusted_index import renew
-from .run import run
-from .serve import serve
-from .signals import terminable
+from .run_pipeline_command import run
+from .serve_broker_command import serve
+from .standing_joins_command import joins
 
 app = typer.Typer(
     name="pathcast",
@@ -43,13 +43,13 @@ app.command()(renew)
 app.command()(joins)
 app.command()(run)
 app.command()(serve)
-app.add_typer(token.app, name="token")
+app.add_typer(access_token_commands.app, name="token")
 app.command()(publish)
 app.command()(subscribe)
 app.command()(replay)
-app.add_typer(generate.app, name="generate")
+app.add_typer(generate_command.app, name="generate")
 app.add_typer(mediation_commands.app, name="mediate")
-app.add_typer(log.app, name="log")
+app.add_typer(broker_log_commands.app, name="log")
 app.command()(demo)
 app.command()(doctor)
 add_installed_commands(app)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .match import Format, document_batches, document_sources, progress
+from .match_command import Format, document_batches, document_sources, progress
 from .shared_arguments import NamespacesOption, namespaces_of, printable, refuse
 
 if TYPE_CHECKING:

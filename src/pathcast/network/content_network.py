@@ -19,19 +19,19 @@ from pathcast.errors import MessageError, PathcastError, TopologyError
 from pathcast.messages import Filter, Message, Term
 from pathcast.transmission import Topology, Underlay
 
-from .can.can_coordinate_space import Space
-from .can.can_membership import AddressSpace
-from .can.filter_point_transformation import Probe, Shaped
-from .can.zones import Box
+from .content_addressable.can_coordinate_space import Space
+from .content_addressable.can_membership import AddressSpace
+from .content_addressable.filter_point_transformation import Probe, Shaped
+from .content_addressable.zones import Box
 from .fault_injection import Faults
 from .filter_registrations import Made, Registrations, filter_of
 from .link_traffic import Traffic
-from .packet_transit import Distances, Transit
 from .packets import Fetch, Letter, Publication, joined, units_of
 from .payload_cache_and_directory import PayloadLimits, UnderWay
-from .payload_homes import Homes
+from .payload_home_nodes import Homes
 from .publication_forwarder import Forwarder, Routing
 from .publication_trace import Delivery, Registration, Trace
+from .simulated_packet_delivery import Distances, Transit
 from .tree.announcement_tree import ContentTree
 
 Node = str | int

@@ -12,7 +12,7 @@ from pathcast.errors import MessageError, TopologyError
 from pathcast.messages import Filter, Term
 from pathcast.transmission import Topology
 
-from .can.filter_point_transformation import Shaped, shape
+from .content_addressable.filter_point_transformation import Shaped, shape
 from .publication_trace import Registration
 
 # A registration, and the data that nodes store: the number and shape of its filter, and its own number.

@@ -21,7 +21,7 @@ from pathcast.joins.schemes import TO
 from pathcast.kernels import AnyArray, Int64s
 from pathcast.messages import Filter, Message
 
-from .can.filter_point_transformation import Probe, shape
+from .content_addressable.filter_point_transformation import Probe, shape
 from .tree.filter_matching_table import FilterTable
 
 Ids = Int64s

@@ -18,8 +18,8 @@ from typing import NamedTuple
 
 from pathcast.messages import PAYLOAD_ID, Message
 
-from .can.filter_point_transformation import Probe
-from .can.zones import Box
+from .content_addressable.filter_point_transformation import Probe
+from .content_addressable.zones import Box
 
 ID, SOURCE = "*i", "*o"
 Uid = tuple[int, int, int]

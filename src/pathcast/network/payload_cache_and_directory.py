@@ -10,7 +10,7 @@ The repository evicts in two classes: payloads that were used once, and payloads
 subscriber, for a link that lacked them, or by a requesting node. A reference that only passes is not a use. Inserted
 rows pass once and are many; if they evicted rows that recur, those would have to be fetched. So payloads of the first
 class are evicted first, down to an eighth of all, and then the least recently needed. Up to a quarter of all are *held*
-for other nodes (`payload_homes.py`); they are evicted last, the least recently needed first. If a quarter is too
+for other nodes (`payload_home_nodes.py`); they are evicted last, the least recently needed first. If a quarter is too
 little, most held payloads stay: if each new payload replaced another, none would stay until it recurs.
 
 Invariant: a loss of soft state costs bytes, never a delivery: without the bit the payload is sent, and without the

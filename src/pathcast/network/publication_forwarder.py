@@ -2,9 +2,10 @@
 
 Algorithm 1 (appendix G of the select-join paper): the payload is omitted for next hops that have acknowledged it
 before, added from the repository for the others, and fetched if the repository lacks it: from `source`, then from the
-server (at once if the server is at the source), which may forward the request (`payload_homes.py`). Copies that need no
-payload do not wait for it. A node that has requested a payload from the server already counts as a source: it answers
-requests when its own request is answered. (A node that has asked another node does not: two might wait for each other.)
+server (at once if the server is at the source), which may forward the request (`payload_home_nodes.py`). Copies that
+need no payload do not wait for it. A node that has requested a payload from the server already counts as a source: it
+answers requests when its own request is answered. (A node that has asked another node does not: two might wait for each
+other.)
 
 In reliable networks, a node acknowledges a publication when all nodes behind it have it: a node has a *job* per
 publication, which ends when every copy that it sent is acknowledged. A copy that is not acknowledged in time is sent
@@ -23,11 +24,11 @@ from typing import Protocol
 
 from pathcast.messages import Message
 
-from .can.filter_point_transformation import Probe
-from .can.zones import Box, boxes_size
-from .packet_transit import Transit
+from .content_addressable.filter_point_transformation import Probe
+from .content_addressable.zones import Box, boxes_size
 from .packets import ACKNOWLEDGEMENT, Deposit, Done, Fetch, Letter, Publication, Stored, Supply, Uid, unit_size
 from .payload_cache_and_directory import PayloadLimits, PayloadState
+from .simulated_packet_delivery import Transit
 from .tree.forwarding_table_node import Step
 
 _REMEMBERED = 4_096

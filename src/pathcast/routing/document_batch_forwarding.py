@@ -29,8 +29,8 @@ from .annotations.document_annotations import NOTHING, Annotations
 from .document_forwarding import DocumentForwarding
 from .document_route_report import RouterReport, Step
 from .forwarding_policy import Policy
-from .processing_clock import StoppedClock
 from .router import Router
+from .router_processing_time import StoppedClock
 from .snapshot.stored_overlay import StoredOverlay
 from .structure.structure_coders_by_neighbour import ReceivedStructure
 from .whole_overlay_table import RouterVisits

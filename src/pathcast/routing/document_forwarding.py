@@ -31,8 +31,8 @@ from .annotations.incoming_annotations import AnnotationFacts, take
 from .annotations.outgoing_annotations import AnnotationMaker, Reading, mask_of
 from .document_route_report import RouterReport, Spent, Step
 from .forwarding_policy import Policy
-from .processing_clock import Clock, Stream, run_stream
 from .router import Router
+from .router_processing_time import Clock, Stream, run_stream
 from .structure.structure_coders_by_neighbour import ReceivedStructure, Structures
 from .structure.structure_encoder import Refused
 from .structure.structure_matcher import StructureMatcher

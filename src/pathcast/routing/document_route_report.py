@@ -1,6 +1,6 @@
 """The report of a document's way through the overlay.
 
-Times are seconds since publication: measured processing plus modelled transmission (`processing_clock.py`, the
+Times are seconds since publication: measured processing plus modelled transmission (`router_processing_time.py`, the
 transmission package). Processing consists of steps of these kinds:
 
     take        reading annotations, finding targets that are known to want the document and entries to skip

@@ -34,8 +34,8 @@ from .annotations.document_annotations import NOTHING
 from .document_forwarding import DocumentForwarding
 from .document_route_report import Delivery, Report, RouterReport
 from .forwarding_policy import Policy
-from .processing_clock import Clock
 from .router import Router
+from .router_processing_time import Clock
 
 Receiver = Callable[[Delivery, bytes], None]
 

@@ -6,7 +6,7 @@ with extra("roxsum"):
     import pyroaring  # noqa: F401 - the first file that needs it comes below
     import zstandard  # noqa: F401
 
-from .broker import BatchLimits, Broker, Message, Received, document_targets
+from .batch_routing_broker import BatchLimits, Broker, Message, Received, document_targets
 from .broker_routing_table import Targets
 from .message.message_limits import MessageLimits
 from .summary import RoXSum

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from pathcast_lab.broker import activemq_server, jetstream_server
+from pathcast_lab.broker.interleaved_server_runs import OURS, Work, in_turn, rate_rows
 from pathcast_lab.broker.server_process import ServerError
-from pathcast_lab.broker.turns import OURS, Work, in_turn, rate_rows
 from pathcast_lab.harness import CheckError, Run, Verdict, find, perform
 
 SMALL = {
@@ -75,8 +75,8 @@ def test_rivals_take_turns_after_a_round_that_does_not_count() -> None:
 
 
 def test_a_duplicate_ends_the_run() -> None:
+    from pathcast_lab.broker.interleaved_server_runs import check_accepted
     from pathcast_lab.broker.load_generator import Answers
-    from pathcast_lab.broker.turns import check_accepted
 
     run = Run(scale="small", seed=0)
     check_accepted(run, Answers(1.0, 0.1, {202: 2}), 2)

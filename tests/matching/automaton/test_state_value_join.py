@@ -13,10 +13,10 @@ import pathcast
 from pathcast import Subscriptions
 from pathcast.documents import DocumentBatch, Names, read_batch
 from pathcast.matching import Tuning
-from pathcast.matching.automaton.value_joins import state_value_join as joins
-from pathcast.matching.automaton.value_joins.ancestor_value_tests import bound_tests, demand_at, spine_of
-from pathcast.matching.automaton.value_joins.state_region_kernels import DOWN
-from pathcast.matching.automaton.value_joins.state_value_join_kernels import join_documents
+from pathcast.matching.automaton.state_test_joins import state_value_join as joins
+from pathcast.matching.automaton.state_test_joins.ancestor_value_tests import bound_tests, demand_at, spine_of
+from pathcast.matching.automaton.state_test_joins.state_value_join_kernels import join_documents
+from pathcast.matching.automaton.state_test_joins.waiting_patterns_by_state_kernels import DOWN
 from pathcast.patterns import parse
 from pathcast.patterns.parsing.plain_path_encoder import PathEncoder
 

@@ -10,9 +10,9 @@ import pathcast
 from pathcast import Subscriptions
 from pathcast.documents import Names
 from pathcast.matching import Tuning
+from pathcast.matching.automaton.state_test_joins.waiting_patterns_by_state_kernels import ANYWHERE, DOWN
 from pathcast.matching.automaton.twigs import twig_join as twig_joins
 from pathcast.matching.automaton.twigs.twig_branch_decomposition import twig_of
-from pathcast.matching.automaton.value_joins.state_region_kernels import ANYWHERE, DOWN
 from pathcast.matching.automaton.verify.candidate_verifier import Verifier
 from pathcast.patterns import parse
 from pathcast.patterns.parsing.plain_path_encoder import PathEncoder

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from pathcast_lab.harness import Claim, Judgement, Plot, Row, Rows, Run, Timing, every, experiment, number_in, ratio
 
-from .turns import OURS, Work, check_accepted, in_turn, rate_rows
+from .interleaved_server_runs import OURS, Work, check_accepted, in_turn, rate_rows
 
 if TYPE_CHECKING:
     from .load_generator import LoadGenerator

@@ -119,7 +119,7 @@ def pathcast_server(folder: Path, port: int | None = None) -> ServerProcess:
 
 
 def bare_server(folder: Path) -> ServerProcess:
-    """The least that a Starlette application on uvicorn does (bare_server.py)."""
+    """The least that a Starlette application on uvicorn does (bare_web_server.py)."""
     port = free_port()
-    command = [sys.executable, "-m", f"{__package__}.bare_server", str(port)]
+    command = [sys.executable, "-m", f"{__package__}.bare_web_server", str(port)]
     return ServerProcess(command, port, folder / "bare_server.output")

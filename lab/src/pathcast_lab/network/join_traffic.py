@@ -19,10 +19,10 @@ from pathcast_lab.workloads import ALIKE, JoinWorkload, binary_joins, stock_join
 from .filter_group_coordinate_spaces import GroupZones, TrafficCounts, count_traffic
 from .join_overlay import filter_table, overlay, placed
 from .join_traffic_experiments import Setting
-from .ratio_interval import times_interval
 from .traffic_claims import NETWORKS, OURS
 from .traffic_count_simulation_checks import check_counts
 from .traffic_counts import TrafficCount, TreeCounter
+from .traffic_ratio_interval import times_interval
 
 UNICAST = ("enum-j", "enum-sj")
 RESULTS = ("ref-j", "ref-j+")

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from pathcast.messages import Message
 from pathcast.network import ContentNetwork, PayloadLimits, Traffic
-from pathcast.network.can.zones import boxes_size
+from pathcast.network.content_addressable.zones import boxes_size
 from pathcast.network.packets import unit_size, units_of
 from pathcast.network.payload_cache_and_directory import PayloadCounts
 from pathcast.transmission import Topology, Underlay

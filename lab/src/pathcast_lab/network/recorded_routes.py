@@ -16,7 +16,7 @@ from pathcast.joins import JoinServer
 from pathcast.kernels import Int64s
 from pathcast.messages import Filter, Message
 from pathcast.network import ContentNetwork, PayloadLimits, Traffic
-from pathcast.network.can.filter_point_transformation import Probe, Shaped
+from pathcast.network.content_addressable.filter_point_transformation import Probe, Shaped
 from pathcast.network.tree.forwarding_table_node import Step
 from pathcast.transmission import Underlay
 from pathcast_lab.workloads import JoinWorkload

@@ -18,11 +18,11 @@ from pathcast_lab.workloads import ALIKE, STAR, JoinWorkload, mixed_joins, star_
 
 from .filter_group_coordinate_spaces import GroupZones, TrafficCounts, count_traffic
 from .join_overlay import filter_table, overlay, placed
-from .ratio_interval import times_interval
 from .star_join_traffic_experiments import RELAXED, Mix, Star
 from .traffic_claims import NETWORKS, OURS
 from .traffic_count_simulation_checks import check_counts
 from .traffic_counts import TrafficCount, TreeCounter
+from .traffic_ratio_interval import times_interval
 
 SCHEMES = (RELAXED, "ref-j", "enum-j", OURS)
 

@@ -22,9 +22,9 @@ import numpy as np
 from pathcast.joins.schemes.reserved_message_attributes import TO
 from pathcast.kernels import Bools, Int32s, Int64s
 from pathcast.messages import Message
-from pathcast.network.can.can_membership import AddressSpace
-from pathcast.network.can.filter_point_transformation import Probe
-from pathcast.network.can.zones import Box, boxes_size
+from pathcast.network.content_addressable.can_membership import AddressSpace
+from pathcast.network.content_addressable.filter_point_transformation import Probe
+from pathcast.network.content_addressable.zones import Box, boxes_size
 from pathcast.network.tree.filter_matching_table import FilterTable
 from pathcast.transmission import Topology
 

@@ -23,7 +23,7 @@ from pathcast.messages import Scalar
 from ..query.table_schema import Row
 from ..schemes.semijoin_group_deltas import Group
 from ..server.join_server import JoinServer
-from ..server.row_bags import Bag
+from ..server.row_multisets import Bag
 from ..server.sorted_row_views import View
 from .partition_state_codec import JoinCodec, Tables
 

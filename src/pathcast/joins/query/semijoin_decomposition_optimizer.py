@@ -29,7 +29,7 @@ from pathcast.errors import QueryError
 
 from ..schemes.semijoin_group_deltas import Group, IndexMaker
 from ..schemes.semijoin_scheme import SemijoinScheme
-from ..server.row_bags import Bag
+from ..server.row_multisets import Bag
 from ..server.sorted_row_views import View
 from .select_join_query import Query
 from .table_schema import Edge, Schema

@@ -30,7 +30,7 @@ from ..partition.partition_host import Part, RowEvent
 from ..query.order_preserving_key_encoding import Kind
 from ..query.table_schema import Row
 from ..server.join_server import JoinServer
-from ..server.row_bags import Bag
+from ..server.row_multisets import Bag
 from ..server.sorted_row_views import View
 from .bulk_message_writer_kernels import WORDS, EventScratch, MessageBuffer, RowSlots, Runs, Wording, write_messages
 from .reserved_message_attributes import ABOVE, ARRIVE, AT, BELOW, DEPART, EXPOSE, FORM, KIND, ROW, WITHDRAW

@@ -21,8 +21,8 @@ from ..index.semijoin_index_protocol import Ends, Ids
 from ..query.order_preserving_key_encoding import Kind
 from ..query.select_join_query import Column, Query
 from ..query.table_schema import Row
-from ..server.row_bags import Bag
-from .descriptive_skylines import Corners, describe
+from ..server.row_multisets import Bag
+from ..skylines.descriptive_skylines import Corners, describe
 from .reserved_message_attributes import (
     ABOVE,
     ARRIVE,

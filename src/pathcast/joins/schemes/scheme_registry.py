@@ -5,7 +5,7 @@ from typing import TypeAlias
 
 from pathcast.errors import QueryError
 
-from ..server.row_bags import Bag
+from ..server.row_multisets import Bag
 from .group_message_semijoin_scheme import ReformulatedSemijoins, RelaxedSelections
 from .join_result_schemes import EnumeratedResults, ReformulatedResults, ResultScheme
 from .per_subscription_semijoin_scheme import EnumeratedSemijoins

@@ -30,10 +30,10 @@ from pathcast.messages import Interval
 from ..index.semijoin_index_protocol import Comparison, Ends, Ids, Ranges, SemijoinIndex
 from ..query.order_preserving_key_encoding import Kind
 from ..query.table_schema import Row
-from ..server.row_bags import Bag
+from ..server.row_multisets import Bag
 from ..server.sorted_row_views import Run, View
+from ..skylines.skyline_around_point import envelope, inside
 from .semijoin_templates import Form
-from .skyline_around_point import envelope, inside
 
 IndexMaker = Callable[[Sequence[Kind], Sequence[Kind]], SemijoinIndex]
 

@@ -42,7 +42,7 @@ from ..schemes.semijoin_group_deltas import Group, IndexMaker
 from ..schemes.semijoin_scheme import Change, SemijoinScheme, Version
 from ..schemes.semijoin_templates import Form, subscription_filters
 from .decomposition_migration import ESTIMATES, Decompositions, Regrouping
-from .row_bags import Bag
+from .row_multisets import Bag
 
 _INDEXES: dict[str, IndexMaker] = {"stabbing": stabbing_index, "scan": ScanIndex}
 

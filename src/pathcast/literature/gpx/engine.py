@@ -27,6 +27,7 @@ from ..streaming.streaming_engine import Bits, packed
 from .automaton_delegation import Delegate
 from .document_matching_kernels import Results, Run, match_documents
 from .gpx_index import Arrays, build_index, kernel_index
+from .matching_buffers import Scratch
 from .publication_matching.satisfied_path_kernels import (
     CHECKED,
     COMPARED,
@@ -41,7 +42,6 @@ from .publication_matching.satisfied_path_kernels import (
     WAITING,
     Wanted,
 )
-from .scratch import Scratch
 
 _NO_BITS: Bits = np.zeros(0, dtype=np.uint64)
 _NO_LINKS: Entries = np.zeros(0, dtype=np.int32)

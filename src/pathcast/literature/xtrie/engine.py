@@ -28,8 +28,8 @@ from ..streaming.streaming_engine import Arrays, EventEngine
 from ..streaming.value_tests_kernels import TestedValues
 from ..streaming.wanted_entries_and_answers_kernels import Answers, Wanted
 from .document_matching_kernels import run
+from .matching_buffers import Scratch
 from .pattern_decomposition import Twigs
-from .scratch import Scratch
 from .substring_trie_tables import build_tables
 from .substring_trie_tables_kernels import EntryRows, LeafRows, want_few, want_rows
 from .table_and_stack_layout_kernels import (

@@ -21,8 +21,8 @@ from ..streaming.streaming_engine import Arrays, EventEngine
 from ..streaming.wanted_entries_and_answers_kernels import Answers, Wanted
 from .document_matching_kernels import run
 from .match_output_kernels import JOINED, STEPS, TRIED, VISITS
+from .matching_buffers import Scratch
 from .pattern_decomposition import Queries
-from .scratch import Scratch
 from .shared_automaton_tables import build_network, kernel_tables
 
 

@@ -25,8 +25,7 @@ from pathcast.kernels import AnyArray, Int32s, Int64s
 
 from ..engine_contract import Costs, Engine, Entries, Offsets
 from ..table.pattern_table import MergedNumbers, PatternTable
-from .paths.automaton_states import NO_STATES, States
-from .paths.automaton_states_kernels import NONE, Automaton
+from .paths.automaton_walk_buffers import Scratches
 from .paths.automaton_walk_kernels import (
     C_DELTA_GATES,
     C_DELTA_MARKED,
@@ -47,8 +46,9 @@ from .paths.automaton_walk_kernels import (
 )
 from .paths.gates_of_visited_states import OpenGates
 from .paths.label_path_matching import entries_of_paths
+from .paths.lazy_determinisation import NO_STATES, States
+from .paths.lazy_determinisation_kernels import NONE, Automaton
 from .paths.nfa_fallback_simulation import simulated
-from .paths.walk_buffers import Scratches
 from .updates.immutable_index_state import Generation, Index
 from .updates.index_updates import IndexUpdates
 

@@ -1,7 +1,7 @@
 """Explaining: one document and one subscription give an `Explanation`.
 
 The pattern is evaluated again from the subscription's text, on the document's arrays, by separate code
-(`condition_truth.py`): no engine is involved, so an explanation does not depend on the matcher's engine, and can be
+(`condition_node_sets.py`): no engine is involved, so an explanation does not depend on the matcher's engine, and can be
 used to check it.
 """
 
@@ -10,13 +10,13 @@ from pathcast.patterns import Namespaces, Pattern
 from pathcast.patterns.parsing import parse_printed
 
 from ..subscriptions.subscriptions import Subscription, Subscriptions
-from .condition_truth import Truth, path_of, reached
+from .condition_node_sets import Truth, path_of, reached
+from .document_node_sets import DocumentNodes
 from .explained_xpath_text import Spelling
 from .explanation import Explanation
-from .finding_drafts import finished
-from .match_reasons import Reasons
+from .match_and_miss_reasons import Reasons
 from .node_locations import Locations
-from .node_sets import DocumentNodes
+from .unlocated_findings import finished
 
 
 def explain(document: Document, subscriptions: Subscriptions, id: int) -> Explanation:

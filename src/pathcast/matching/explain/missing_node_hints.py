@@ -12,10 +12,10 @@ import numpy as np
 from pathcast.documents import local_part
 from pathcast.patterns import WILDCARD, Node
 
+from .document_node_sets import Contexts, DocumentNodes, NodeSet, kind_of
 from .explained_xpath_text import Spelling
 from .explanation import SHOWN
-from .finding_drafts import Draft, spot
-from .node_sets import Contexts, DocumentNodes, NodeSet, kind_of
+from .unlocated_findings import Draft, spot
 
 _LISTED = 5
 

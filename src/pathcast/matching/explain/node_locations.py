@@ -15,8 +15,8 @@ import numpy as np
 from pathcast.documents import Document
 from pathcast.kernels import Int64s
 
+from .document_node_sets import DocumentNodes, NodeSet
 from .explained_xpath_text import Spelling
-from .node_sets import DocumentNodes, NodeSet
 
 _DEEPEST = 64
 _PIECE = 1 << 20

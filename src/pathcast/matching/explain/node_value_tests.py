@@ -18,7 +18,7 @@ from pathcast.kernels import Int64s
 from pathcast.patterns import Compare, StringTest, compare_numbers, number_of
 from pathcast.store import offsets_of
 
-from .node_sets import DocumentNodes, Mask, NodeSet
+from .document_node_sets import DocumentNodes, Mask, NodeSet
 
 VALUE_SHOWN = 200
 VALUE_PRINTED = 60

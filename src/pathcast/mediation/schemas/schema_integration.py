@@ -1,9 +1,10 @@
 """Schema integration: one global schema tree that covers all local ones.
 
 The global schema begins as the largest local one. Each other one is compared with it (`similarity_flooding.py`), and
-supported pairs are merged (`correspondence_pruning.py`): two nodes for one concept do less harm than one node for two.
-A node that only the local schema has is added below the image of its nearest ancestor that has one, as optional; a node
-that the local schema lacks becomes optional. A pair whose names differ is reported as a *doubt*, merged or not.
+supported pairs are merged (`schema_correspondence_pruning.py`): two nodes for one concept do less harm than one node
+for two. A node that only the local schema has is added below the image of its nearest ancestor that has one, as
+optional; a node that the local schema lacks becomes optional. A pair whose names differ is reported as a *doubt*,
+merged or not.
 
 Invariant: the global schema is *stable*: names, places and attributes that it has are never changed or removed, so that
 existing mappings and subscriptions keep their meaning. Same schemas in the same order, same result.
@@ -16,7 +17,7 @@ from dataclasses import dataclass, replace
 from pathcast.documents.schema import Occurrence
 from pathcast.errors import MappingError
 
-from .correspondence_pruning import borne_out, has_names_alike
+from .schema_correspondence_pruning import borne_out, has_names_alike
 from .schema_tree import SchemaNode, SchemaTree, is_attribute, name_of, parent_of, steps_of
 from .similarity_flooding import correspond, nodes_of
 

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Sequence
 
 from pathcast.transmission import Topology
 
-from ..can.filter_point_transformation import Probe, Shaped
-from ..can.zones import Box
+from ..content_addressable.filter_point_transformation import Probe, Shaped
+from ..content_addressable.zones import Box
 from ..link_traffic import Traffic
 from .forwarding_table_node import Announcement, ContentNode
 

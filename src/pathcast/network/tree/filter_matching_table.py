@@ -20,8 +20,8 @@ from pathcast.errors import MessageError
 from pathcast.kernels import Floats, Int32s
 from pathcast.messages import Filter, Points, Value
 
-from ..can.filter_point_index import PointSet, Rows
-from ..can.filter_point_transformation import Probe, Region, Shaped, Signature
+from ..content_addressable.filter_point_index import PointSet, Rows
+from ..content_addressable.filter_point_transformation import Probe, Region, Shaped, Signature
 
 Access: TypeAlias = tuple[object, ...]
 _ALWAYS: Access = ()

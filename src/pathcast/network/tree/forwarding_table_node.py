@@ -21,9 +21,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..can.filter_point_index import maximal
-from ..can.filter_point_transformation import Probe, Shaped
-from ..can.zones import Box
+from ..content_addressable.filter_point_index import maximal
+from ..content_addressable.filter_point_transformation import Probe, Shaped
+from ..content_addressable.zones import Box
 from .filter_matching_table import FilterTable
 
 LOCAL = -1

@@ -27,8 +27,8 @@ from pathcast.joins.query import Extractor, write_row
 from pathcast.kernels import Int64s
 
 from ..matching.arrow_document_columns import Part, error_column, parts_of_values
-from ..matching.column_checks import ERROR, check_columns, check_entities, check_structure
 from ..matching.document_batch_reader import PartReader
+from ..matching.input_column_checks import ERROR, check_columns, check_entities, check_structure
 from ..matching.match_documents import with_structures
 from ..matching.mediate_documents import Mediating, Stage
 from ..matching.row_groups_by_key import take_rows

@@ -20,7 +20,7 @@ from pathcast.joins.query import SchemaFile, read_schema_file
 
 from ..pipeline.pipeline_sections import Joins
 from ..publishing.index_versions import latest, versions
-from .join_versions import open_joins, publish_joins
+from .join_subscription_versions import open_joins, publish_joins
 
 Queries = dict[str | None, list[str]]
 

@@ -23,7 +23,7 @@ from pathcast.messages import decode
 from pathcast.network import Recipients
 from pathcast.store import offsets_of
 
-from ..matching.column_checks import columns_in
+from ..matching.input_column_checks import columns_in
 from ..matching.match_documents import SHARD_COLUMN
 from ..publishing.index_versions import AnyPath
 from .worker_join_subscriptions import Subscribed, find_subscriptions

@@ -22,8 +22,8 @@ from pathcast.store import MessagePack
 
 from ..arrow_to_spark_types import spark_schema
 from ..matching.arrow_document_columns import ERROR_TYPE, binary_column
-from .event_fanout import FANNED, LETTER
 from .extract_rows import SEQUENCE
+from .table_change_fanout import FANNED, LETTER
 
 ANSWERED = t.StructType(
     [*FANNED.fields[:2], t.StructField("answers", t.BinaryType()), t.StructField("refused", t.BinaryType())]

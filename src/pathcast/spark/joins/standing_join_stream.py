@@ -5,7 +5,8 @@
 The changes under one join value of one edge need no other rows (`pathcast.joins.partition.value_partitioned_join`), so
 edge and join value are the key of the state: one value per key, in Spark's state store (RocksDB), with the rows of both
 tables as package joins writes them. Events of one key arrive as one row and its messages leave as one
-(`event_fanout.py`, `join_message_packing.py`), so that a key costs one read, one write and few rows per micro-batch.
+(`table_change_fanout.py`, `join_message_packing.py`), so that a key costs one read, one write and few rows per
+micro-batch.
 
 Invariant: messages are those of one server, in the order of `sequence` under each key. An event is applied with the
 micro-batch that contains it, in the order of `sequence` within the batch, and in the same way under all of its keys: a
@@ -30,10 +31,10 @@ from pyspark.sql.utils import is_remote
 from pathcast.errors import PipelineError
 from pathcast.joins.partition import Event, Parts, StandingJoins
 
-from ..matching.column_checks import ERROR
-from .event_fanout import FANNED, LETTER, REFUSED, TIME, TIMED, VALUES, fanning
+from ..matching.input_column_checks import ERROR
 from .extract_rows import CHANGE, ROW, SEQUENCE, TABLE
 from .join_message_packing import ANSWERED, MESSAGES, Refusal, pack, pack_refused, unfold
+from .table_change_fanout import FANNED, LETTER, REFUSED, TIME, TIMED, VALUES, fanning
 from .worker_join_subscriptions import Subscribed, find_subscriptions
 
 _PROVIDER = "spark.sql.streaming.stateStore.providerClass"

@@ -28,7 +28,7 @@ from pathcast.matching import MatchedData, Matcher
 
 from ..arrow_to_spark_types import spark_type
 from .arrow_document_columns import Part, bytes_of, error_column, errors_of, lists, parts_of_files, parts_of_values
-from .column_checks import ERROR, check_columns, check_structure
+from .input_column_checks import ERROR, check_columns, check_structure
 from .mediate_documents import Mediating, Stage, mediate, row_by_row
 from .parse_documents import STRUCTURE, parse_documents
 from .worker_index import Index, PublishedIndex, find_index

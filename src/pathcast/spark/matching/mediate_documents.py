@@ -29,8 +29,8 @@ from pathcast.mediation.rewriting import EventRewriter
 
 from ..sessions.shipped_objects import ShippedObject
 from .arrow_document_columns import Part, binary_column, error_column, parts_of_values
-from .column_checks import ERROR, check_columns, check_entities
 from .document_batch_reader import PartReader
+from .input_column_checks import ERROR, check_columns, check_entities
 from .parse_documents import STRUCTURE
 from .row_groups_by_key import one_batch, take_rows
 

@@ -16,8 +16,8 @@ from pyspark.sql import types as t
 from pathcast.documents import Entities, Limits, pack
 
 from .arrow_document_columns import binary_column, error_column, parts_of_values
-from .column_checks import ERROR, check_columns, check_entities
 from .document_batch_reader import PartReader
+from .input_column_checks import ERROR, check_columns, check_entities
 
 STRUCTURE = "structure"
 Batches = Iterator[pa.RecordBatch]

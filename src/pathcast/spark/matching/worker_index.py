@@ -24,7 +24,7 @@ from pathcast.store import MANIFEST
 from ..publishing.index_shards import SHARD, shard_folder, shards_in
 from ..publishing.index_versions import is_versioned, latest, version_folder, versions
 from ..publishing.replay_version_pins import pin
-from .column_checks import check_entities
+from .input_column_checks import check_entities
 
 ARTIFACT = "artifact:"
 # The number of matchers that stay open in a worker: two versions of two indexes.

@@ -27,7 +27,7 @@ from pathcast.errors import PipelineError
 from pathcast.routing import Overlay, Policy, engine_for
 
 from ..arrow_to_spark_types import spark_fields, spark_type
-from ..matching.column_checks import ERROR, check_columns, check_entities, check_structure
+from ..matching.input_column_checks import ERROR, check_columns, check_entities, check_structure
 from ..matching.mediate_documents import Mediating, mediate
 from ..matching.parse_documents import STRUCTURE, parse_documents
 from ..matching.worker_index import ARTIFACT, PublishedIndex, find_index

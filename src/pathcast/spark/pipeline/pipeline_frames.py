@@ -36,7 +36,7 @@ from ..matching.deliveries_and_dead_letters import (
 )
 from ..matching.match_documents import MEASURED, SHARD_COLUMN, match_documents
 from ..matching.mediate_documents import Mediating
-from ..matching.roxsum_messages import summarize
+from ..matching.summarize_and_expand import summarize
 from ..matching.worker_index import PublishedIndex
 from ..overlay.route_documents import route_documents, visits_as_rows
 from ..overlay.routing_worker_tasks import VISITS

@@ -32,7 +32,7 @@ from pathcast.errors import PathcastError, PipelineError, SnapshotError
 from ..files.file_settling import deferred_in
 from ..matching.stream_metrics import observed
 from ..matching.worker_index import pin_version
-from ..overlay.compile_overlay import compile_overlay
+from ..overlay.compile_overlay_subscriptions import compile_overlay
 from ..publishing.compile_subscriptions import compile_subscriptions
 from ..publishing.index_versions import is_versioned, latest
 from ..publishing.invalid_subscription_summary import reasons_of

@@ -1,8 +1,8 @@
 """The table of subscriptions of a pipeline, without Spark: checked by a dry run, published if it is small.
 
-The rows go to the same functions that a Spark task calls (index_publishing_task.py, compile_overlay.py), so the version
-that this process publishes is the one that Spark would have published. run_pipeline.py publishes larger tables, and
-those that small_subscription_table_reader.py leaves to Spark.
+The rows go to the same functions that a Spark task calls (index_publishing_task.py, compile_overlay_subscriptions.py),
+so the version that this process publishes is the one that Spark would have published. run_pipeline.py publishes larger
+tables, and those that small_subscription_table_reader.py leaves to Spark.
 
 Invariant: what a dry run reports is what the run reports.
 Cost: that of index_publishing_task.py, without the seconds that Spark takes to start.
@@ -22,7 +22,7 @@ from pathcast.errors import PipelineError
 from pathcast.matching import Subscriptions
 from pathcast.routing import Policy
 
-from ..overlay.compile_overlay import NEEDED, OverlayPublishing
+from ..overlay.compile_overlay_subscriptions import NEEDED, OverlayPublishing
 from ..publishing.index_publishing_task import Publishing
 from ..publishing.index_versions import GRACE, KEEP
 from ..publishing.invalid_subscription_summary import Reason, described, reasons_in, rejection

@@ -22,8 +22,8 @@ from pathcast.kernels import Cube, Int32s, Int64s, Matrix, UInt64s, Writable, ke
 
 from ...arrays.bitset_kernels import mark, mark_with_summary, read_few_marks, read_marks
 from ..updates.pending_paths_kernels import PendingBits, mark_pending
-from .automaton_states_kernels import Automaton, next_state
 from .jointly_accepted_entries_kernels import SHORT, write_groups
+from .lazy_determinisation_kernels import Automaton, next_state
 
 # The result of a document: done, unknown state in the base or the delta, no room for entries, or none for its levels.
 DONE, MISS, MISS_DELTA, FULL, DEEPER = range(5)

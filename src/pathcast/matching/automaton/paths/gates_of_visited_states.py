@@ -13,7 +13,7 @@ from pathcast.kernels import Int32s, Int64s
 from pathcast.store import offsets_of
 
 from ...arrays.ragged_arrays import gathered
-from .automaton_states import States
+from .lazy_determinisation import States
 
 
 class OpenGates(NamedTuple):

@@ -6,8 +6,8 @@ from pathcast.documents import DocumentBatch
 from pathcast.errors import LimitError
 from pathcast.kernels import Int32s
 
-from .automaton_states import States
-from .automaton_states_kernels import DEEP_STEPS
+from .lazy_determinisation import States
+from .lazy_determinisation_kernels import DEEP_STEPS
 from .nfa_fallback_simulation_kernels import FINISHED, P_COUNTS, P_GATES, TOO_MUCH, Simulation, simulate
 
 

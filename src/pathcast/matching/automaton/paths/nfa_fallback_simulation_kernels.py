@@ -2,8 +2,8 @@
 """Simulation: one document against all plain paths, storing nothing but its open elements.
 
 The fallback for documents whose states do not fit into memory: the sets that a state would hold (see
-`automaton_states_kernels.py`) are built for each element and dropped when it ends. Reached sets are on a stack, one per
-level; the deep set only grows on the way down, so one list serves all levels.
+`lazy_determinisation_kernels.py`) are built for each element and dropped when it ends. Reached sets are on a stack, one
+per level; the deep set only grows on the way down, so one list serves all levels.
 
 Cost: one look-up per element and reached or deep node above it, counted and bounded.
 """
@@ -16,7 +16,7 @@ from pathcast.documents.document_batch_layout_kernels import Elements
 from pathcast.kernels import Bools, Int32s, Int64s, UInt64s, Writable, kernel
 
 from ...arrays.bitset_kernels import mark
-from .automaton_states_kernels import DEEP_STEPS, PathTrie, child_below
+from .lazy_determinisation_kernels import DEEP_STEPS, PathTrie, child_below
 
 # The result: done, no room on the stack, or more look-ups than allowed.
 FINISHED, STACK_FULL, TOO_MUCH = 0, 1, 2

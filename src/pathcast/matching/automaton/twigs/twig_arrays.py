@@ -20,7 +20,7 @@ from ...arrays.growing_array import Growing
 from ...arrays.ragged_arrays import gathered, least
 from ...table.path_trie import Trie
 from ..paths.deferred_trie_insertion import PathNodes
-from ..value_joins.ancestor_value_test_arrays import moved_steps
+from ..state_test_joins.ancestor_value_test_arrays import moved_steps
 from .twig_branch_decomposition import Tie
 from .twig_join_kernels import (
     COUNT_BITS,

@@ -22,8 +22,8 @@ from msgspec import Struct
 from pathcast.patterns import Node, Pattern
 from pathcast.patterns.parsing import PathEncoder, Steps, normalised
 
-from ..value_joins.ancestor_value_tests import ends_anywhere, place_of
-from ..value_joins.state_region_kernels import ANYWHERE
+from ..state_test_joins.ancestor_value_tests import ends_anywhere, place_of
+from ..state_test_joins.waiting_patterns_by_state_kernels import ANYWHERE
 
 
 class Tie(Struct, frozen=True, gc=False):

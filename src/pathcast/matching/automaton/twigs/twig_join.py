@@ -13,8 +13,8 @@ from pathcast.documents import DocumentBatch
 from pathcast.kernels import Bools, Int32s, Int64s
 
 from ...tuning import Tuning
-from ..paths.automaton_states import States
-from ..value_joins.unbranched_path_search_kernels import DEEPEST
+from ..paths.lazy_determinisation import States
+from ..state_test_joins.unbranched_path_search_kernels import DEEPEST
 from .twig_join_kernels import (
     CROWDED,
     K_COLUMNS,

@@ -21,9 +21,9 @@ import numpy as np
 from pathcast.documents.document_batch_layout_kernels import Elements
 from pathcast.kernels import Bools, Int32s, Int64s, Matrix, UInt64s, Writable, kernel, lowest_bit, part, prefetch, rare
 
-from ..paths.automaton_states_kernels import Automaton
-from ..value_joins.state_region_kernels import ANYWHERE, DOWN
-from ..value_joins.unbranched_path_search_kernels import DEEPEST, depths_up
+from ..paths.lazy_determinisation_kernels import Automaton
+from ..state_test_joins.unbranched_path_search_kernels import DEEPEST, depths_up
+from ..state_test_joins.waiting_patterns_by_state_kernels import ANYWHERE, DOWN
 
 # Columns of twigs: the entry (LAST - entry for the last twig that waits for a branch), two branches besides the one
 # that is waited for, and the program, if there are more branches, or lifts.

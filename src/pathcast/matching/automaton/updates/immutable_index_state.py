@@ -19,7 +19,7 @@ from pathcast.documents import DocumentBatch
 from pathcast.kernels import Int32s
 
 from ...table.pattern_table import PatternTable
-from ..paths.automaton_states import States
+from ..paths.lazy_determinisation import States
 from .pending_paths_kernels import PendingBits
 
 if TYPE_CHECKING:

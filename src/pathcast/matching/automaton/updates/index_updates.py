@@ -27,7 +27,7 @@ from pathcast.kernels import AnyArray, Int32s
 from ...arrays.ragged_arrays import part_of
 from ...table.path_trie_kernels import NONE
 from ...table.pattern_table import MergedNumbers, PatternTable
-from ..paths.automaton_states import States
+from ..paths.lazy_determinisation import States
 from .immutable_index_state import Generation, Index, symbols_for
 from .pending_paths import PendingPaths
 

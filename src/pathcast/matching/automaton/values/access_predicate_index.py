@@ -21,7 +21,7 @@ from pathcast.kernels import Bools, Floats, Int32s, Int64s
 from pathcast.store import grown
 
 from ...arrays.bitsets import new_marks
-from ..value_joins.state_value_join import JoinedEntries
+from ..state_test_joins.state_value_join import JoinedEntries
 from .access_predicate_index_kernels import (
     S_COUNTS,
     AccessPatterns,

@@ -22,8 +22,8 @@ from ...results.match_expansion_kernels import merge_joined
 from ...results.subscriptions_by_pattern_kernels import DocumentEntries
 from ...table.pattern_table import PatternTable
 from ..paths.gates_of_visited_states import OpenGates
+from ..state_test_joins.state_value_join import Joins
 from ..twigs.twig_join import TwigJoins, TwigsFound
-from ..value_joins.state_value_join import Joins
 from ..values.access_predicate_index import Access
 from .candidate_verifier import Patterns, Verifier
 

@@ -24,13 +24,13 @@ from ...arrays.ragged_arrays import part_of
 from ...table.pattern_table import MergedNumbers, PatternTable
 from ...tuning import Tuning
 from ..paths.deferred_trie_insertion import PathNodes
+from ..state_test_joins.ancestor_value_test_arrays import NO_TESTS, Bound, BoundTests, JoinRows, no_rows
+from ..state_test_joins.ancestor_value_tests import spine_of
+from ..state_test_joins.state_value_join import Joins
 from ..twigs.twig_arrays import LIFT, Twigs
 from ..twigs.twig_branch_decomposition import Part, Tie, Twig, twig_of
 from ..twigs.twig_join import TwigJoins
 from ..twigs.twig_join_kernels import TwigRows
-from ..value_joins.ancestor_value_test_arrays import NO_TESTS, Bound, BoundTests, JoinRows, no_rows
-from ..value_joins.ancestor_value_tests import spine_of
-from ..value_joins.state_value_join import Joins
 from ..values.access_predicate_index import Access, AccessRows, laid_out, no_access
 from ..values.required_path_gate import gate, in_order
 from ..values.required_value_test_arrays import ClauseRows, Clauses, some_of

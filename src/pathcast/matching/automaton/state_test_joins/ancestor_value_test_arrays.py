@@ -28,9 +28,9 @@ from ..values.required_value_tests import Demand
 from ..values.value_test_table import DemandTable
 from ..values.value_test_table_kernels import D_KIND, HIGH, LOW, ValueTests
 from .ancestor_value_tests import Spine, bound_tests, chain_of, demand_at, leading_tests
-from .state_region_kernels import DOWN, PLACES, TEST_BITS
 from .state_value_join_kernels import CALLED
 from .unbranched_path_search_kernels import ALONE, B_HAS_SIGN, B_LOWER, B_SIGN, LOWER, UPPER
+from .waiting_patterns_by_state_kernels import DOWN, PLACES, TEST_BITS
 
 _DEMANDS = "demands_"
 # The weight of each level that a test is higher up, beside its likelihood.

@@ -4,7 +4,7 @@
     POST /fan-out        passes the events of the body, each by itself, to every open stream
     GET  /events         a stream of server-sent events
 
-`python -m pathcast_lab.broker.bare_server PORT`
+`python -m pathcast_lab.broker.bare_web_server PORT`
 """
 
 import asyncio

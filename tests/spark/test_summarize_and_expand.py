@@ -8,7 +8,7 @@ import pytest
 from pathcast.errors import PipelineError
 from pathcast.roxsum import MessageLimits, RoXSum
 from pathcast.spark import dead_letters, expand, summarize
-from pathcast.spark.matching.roxsum_messages import expanding, summarizing
+from pathcast.spark.matching.summarize_and_expand import expanding, summarizing
 
 NEWS = [
     ("east", 1, b"<news><title>Rain</title></news>"),

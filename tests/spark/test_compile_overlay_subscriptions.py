@@ -8,7 +8,7 @@ from pathcast.errors import PipelineError
 from pathcast.routing import Policy
 from pathcast.routing.overlay import engine_for
 from pathcast.spark.matching.worker_index import Index
-from pathcast.spark.overlay.compile_overlay import compile_overlay
+from pathcast.spark.overlay.compile_overlay_subscriptions import compile_overlay
 from pathcast.spark.overlay.routing_worker_tasks import Way, routing
 from pathcast.transmission import Topology
 

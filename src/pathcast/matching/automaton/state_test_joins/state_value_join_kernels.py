@@ -5,9 +5,9 @@
     state of an element  ──▶ its regions: of each, a small table (place, test) ──▶ a run of patterns
 
 For every element, the tests that it and its ancestors pass are looked up in the regions of its state
-(`state_region_kernels.py`). A run holds the patterns that have the state's path and wait for this test at this place,
-sorted by limit: those with limits up to the value are met. A pattern with more tests looks for these among the tests of
-the ancestors that they are bound to; the 64 bits of each ancestor's tests exclude most patterns first.
+(`waiting_patterns_by_state_kernels.py`). A run holds the patterns that have the state's path and wait for this test at
+this place, sorted by limit: those with limits up to the value are met. A pattern with more tests looks for these among
+the tests of the ancestors that they are bound to; the 64 bits of each ancestor's tests exclude most patterns first.
 
 A *chain* is called by a test at the end of the path that leads to it, and searched below
 (`unbranched_path_search_kernels.py`). Patterns that must be verified are called in the same way.
@@ -47,7 +47,8 @@ from .passed_value_tests_kernels import (
     passes_test,
     sign_of,
 )
-from .state_region_kernels import (
+from .unbranched_path_search_kernels import MAYBE, NO, YES, ChainCall, ChainRoom, Chains, chain_below, link_names
+from .waiting_patterns_by_state_kernels import (
     DOWN,
     PLACES,
     PURE,
@@ -72,7 +73,6 @@ from .state_region_kernels import (
     prefetch_regions,
     queue_element,
 )
-from .unbranched_path_search_kernels import MAYBE, NO, YES, ChainCall, ChainRoom, Chains, chain_below, link_names
 
 # In place of a second test: there is none; or the pattern is a chain.
 NONE, CHAIN = -1, -2

@@ -1,6 +1,6 @@
 import pytest
 
-from pathcast_lab.network.ratio_interval import times_interval
+from pathcast_lab.network.traffic_ratio_interval import times_interval
 
 
 def test_rare_dear_events_widen_the_interval_of_a_ratio_of_means() -> None:

@@ -19,13 +19,13 @@ import numpy as np
 
 from pathcast.patterns import AllOf, AnyOf, Compare, Condition, First, Node, Not, Root, StringTest
 
-from .condition_truth import Step, Truth, path_of, reached
+from .condition_node_sets import Step, Truth, path_of, reached
+from .document_node_sets import NOTHING, Contexts, NodeSet, kind_of
 from .explained_xpath_text import Spelling, quoted, wanted
 from .explanation import SHOWN
-from .finding_drafts import Draft, Spot, spot
 from .missing_node_hints import Absence
-from .nearest_values import Near, Nearness
-from .node_sets import NOTHING, Contexts, NodeSet, kind_of
+from .nearest_failing_values import Near, Nearness
+from .unlocated_findings import Draft, Spot, spot
 
 # A longer number is quoted and cut like other values.
 _BARE = 40

@@ -15,7 +15,7 @@ from typer.testing import CliRunner, Result
 
 import pathcast
 from pathcast.cli import subscription_writer as subscription_files
-from pathcast.cli.generate import app
+from pathcast.cli.generate_command import app
 from pathcast.workloads import (
     DocumentOptions,
     SubscriptionOptions,
@@ -228,7 +228,7 @@ def test_what_cannot_be_written_ends_with_status_1_and_leaves_the_old_file(
 def in_a_pipe(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
     def start(*arguments: str, **settings: str) -> subprocess.CompletedProcess[str]:
         environment = {**os.environ, **settings, "PYTHONPATH": os.pathsep.join(sys.path)}
-        code = "from pathcast.cli.generate import app; app()"
+        code = "from pathcast.cli.generate_command import app; app()"
         return subprocess.run(
             [sys.executable, "-c", code, *arguments],
             env=environment, cwd=tmp_path, capture_output=True, text=True, check=False,
@@ -262,7 +262,8 @@ def test_help_names_every_option_with_an_example(command: str) -> None:
 @pytest.mark.slow
 def test_help_loads_no_generator() -> None:
     code = (
-        "import sys; import pathcast.cli.generate; print([m for m in ('lxml', 'numpy', 'pyarrow') if m in sys.modules])"
+        "import sys; import pathcast.cli.generate_command; "
+        "print([m for m in ('lxml', 'numpy', 'pyarrow') if m in sys.modules])"
     )
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     result = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)

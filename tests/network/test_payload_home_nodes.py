@@ -7,7 +7,7 @@ from pathcast.messages import Message, compare
 from pathcast.network import ContentNetwork, PayloadLimits
 from pathcast.network.packets import Fetch, Supply
 from pathcast.network.payload_cache_and_directory import PayloadState
-from pathcast.network.payload_homes import Homes
+from pathcast.network.payload_home_nodes import Homes
 from pathcast.transmission import Topology
 from tests.network.world import payloads_of
 

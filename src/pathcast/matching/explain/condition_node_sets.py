@@ -17,7 +17,7 @@ import numpy as np
 from pathcast.kernels import Int32s, Int64s, UInt8s
 from pathcast.patterns import AllOf, AnyOf, Compare, Condition, First, Node, Not, Root, StringTest
 
-from .node_sets import NOTHING, Contexts, DocumentNodes, Kind, Mask, NodeSet, kind_of
+from .document_node_sets import NOTHING, Contexts, DocumentNodes, Kind, Mask, NodeSet, kind_of
 from .node_value_tests import Values
 
 

@@ -11,8 +11,8 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from pathcast.cli import match as room
-from pathcast.cli.match import match
+from pathcast.cli import match_command as room
+from pathcast.cli.match_command import match
 from pathcast.cli.output_errors import READER_GONE
 from pathcast.matching import Subscriptions
 from pathcast.spark.publishing.index_versions import publish

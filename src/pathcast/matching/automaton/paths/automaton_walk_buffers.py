@@ -7,8 +7,8 @@ import numpy as np
 from pathcast.kernels import Int32s, Int64s, UInt64s
 
 from ..updates.pending_paths_kernels import PLANES
-from .automaton_states_kernels import Automaton
 from .automaton_walk_kernels import C_COUNTS, C_ENTRIES, C_GATES, VisitedStates, WalkScratch
+from .lazy_determinisation_kernels import Automaton
 
 
 class Scratch:

@@ -17,7 +17,7 @@ import numpy as np
 from pathcast.kernels import Floats
 from pathcast.patterns import Compare, StringTest
 
-from .node_sets import NodeSet
+from .document_node_sets import NodeSet
 from .node_value_tests import Find, Span, Values, finding, first_spans
 
 # How much of a value is read to compare beginnings: this, plus a few times the length of the wanted text.

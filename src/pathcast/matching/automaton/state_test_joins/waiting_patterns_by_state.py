@@ -1,4 +1,4 @@
-"""The regions of states (`state_region_kernels.py`), built when documents first reach their states, and kept with them.
+"""The regions of states (`waiting_patterns_by_state_kernels.py`), built when documents first reach their states.
 
 A state's patterns are those behind its gates. A gate with very many patterns has a region of its own, shared by all
 states with that gate.
@@ -16,9 +16,19 @@ from pathcast.store import offsets_of
 from ...arrays.growing_array import Growing
 from ...arrays.ragged_arrays import gathered
 from ...tuning import Tuning
-from ..paths.automaton_states import States
+from ..paths.lazy_determinisation import States
 from .ancestor_value_test_arrays import JoinRows
-from .state_region_kernels import (
+from .state_value_join_kernels import (
+    CALLED,
+    CHAIN,
+    NONE,
+    JoinPatterns,
+    OtherTests,
+)
+from .unbranched_path_search_kernels import (
+    Chains,
+)
+from .waiting_patterns_by_state_kernels import (
     NO_RUN,
     P_COLUMNS,
     PURE,
@@ -45,16 +55,6 @@ from .state_region_kernels import (
     Regions,
     RunRows,
     place_runs,
-)
-from .state_value_join_kernels import (
-    CALLED,
-    CHAIN,
-    NONE,
-    JoinPatterns,
-    OtherTests,
-)
-from .unbranched_path_search_kernels import (
-    Chains,
 )
 
 _ONE = np.uint64(1)

@@ -12,8 +12,8 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 import pathcast
-from pathcast.cli import explain as room
-from pathcast.cli.explain import explain
+from pathcast.cli import explain_command as room
+from pathcast.cli.explain_command import explain
 
 app = typer.Typer()
 app.command()(explain)

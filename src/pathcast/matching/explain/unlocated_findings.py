@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from .document_node_sets import DocumentNodes, Kind, NodeSet
 from .explanation import Elsewhere, Finding, Place
 from .node_locations import Locations
-from .node_sets import DocumentNodes, Kind, NodeSet
 
 
 class Spot(NamedTuple):

@@ -13,7 +13,9 @@ import numpy as np
 from pathcast.kernels import AnyArray, Int32s
 
 from ...table.path_trie import Trie
-from .automaton_states_kernels import (
+from .jointly_accepted_entries import NO_GROUPS, grouped
+from .jointly_accepted_entries_kernels import Accepted
+from .lazy_determinisation_kernels import (
     DEEP_STEPS,
     N_ACCEPTED,
     N_DEEP_POOL,
@@ -34,8 +36,6 @@ from .automaton_states_kernels import (
     learn,
     mark_below,
 )
-from .jointly_accepted_entries import NO_GROUPS, grouped
-from .jointly_accepted_entries_kernels import Accepted
 
 # The pools, each with its number type and the size that counts how far it is filled (and how many places more are in
 # use: a row ends where the next begins). None: tables and scratch.

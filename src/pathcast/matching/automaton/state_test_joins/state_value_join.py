@@ -1,8 +1,8 @@
 """Joins of states and tests: finds the patterns that one element decides, by its state and a bound test.
 
 A state's patterns are those behind its gates. Laid out as runs, they form a *region*: a table from place and test to
-the patterns that wait for it (`state_regions.py`). Regions are bounded; beyond the bound they are dropped, and a
-document that needs too many is left to the verifier.
+the patterns that wait for it (`waiting_patterns_by_state.py`). Regions are bounded; beyond the bound they are dropped,
+and a document that needs too many is left to the verifier.
 """
 
 import threading
@@ -16,25 +16,11 @@ from pathcast.kernels import Bools, Int32s, Int64s
 from ...arrays.bitset_kernels import Marks
 from ...arrays.bitsets import new_marks
 from ...tuning import Tuning
-from ..paths.automaton_states import States
+from ..paths.lazy_determinisation import States
 from ..values.value_test_table import new_cache
 from ..values.value_test_table_kernels import KINDS, ValueTests
 from .ancestor_value_test_arrays import JoinRows
 from .passed_value_tests_kernels import J_COUNTS, J_LOOKED, J_PASSED, J_WHY, L_COLUMNS, NO_KEY, PassedTests
-from .state_region_kernels import (
-    PLACES,
-    Q_COLUMNS,
-    RECENT,
-    RECENT_COLUMNS,
-    S_FIRST,
-    TEST_BITS,
-    UNKNOWN,
-    UPS,
-    LastElements,
-    Queue,
-    RecentRuns,
-)
-from .state_regions import StateRegions
 from .state_value_join_kernels import (
     BLOCK,
     CROWDED,
@@ -53,6 +39,20 @@ from .unbranched_path_search_kernels import (
     KNOWN_BITS,
     N_COLUMNS,
     ChainRoom,
+)
+from .waiting_patterns_by_state import StateRegions
+from .waiting_patterns_by_state_kernels import (
+    PLACES,
+    Q_COLUMNS,
+    RECENT,
+    RECENT_COLUMNS,
+    S_FIRST,
+    TEST_BITS,
+    UNKNOWN,
+    UPS,
+    LastElements,
+    Queue,
+    RecentRuns,
 )
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from pathcast.cli.app import main
 from pathcast.cli.demo import pipeline_inputs as feed
-from pathcast.cli.signals import Stop, Terminated, Work, terminable
+from pathcast.cli.exit_on_signal import Stop, Terminated, Work, terminable
 
 
 def test_sigterm_is_an_interrupt_with_a_status_of_its_own():
@@ -41,7 +41,7 @@ def test_a_command_that_no_signal_ended_keeps_its_status():
 def test_matching_ends_at_sigterm(tmp_path: Path, monkeypatch, capsys):
     (tmp_path / "a.xml").write_text("<a/>")
     (tmp_path / "wishes.txt").write_text("//a\n")
-    monkeypatch.setattr("pathcast.cli.match._size", lambda _: os.kill(os.getpid(), signal.SIGTERM))
+    monkeypatch.setattr("pathcast.cli.match_command._size", lambda _: os.kill(os.getpid(), signal.SIGTERM))
     monkeypatch.setattr(sys, "argv", ["pathcast", "match", str(tmp_path / "wishes.txt"), str(tmp_path / "a.xml")])
     with pytest.raises(SystemExit) as left:
         main()

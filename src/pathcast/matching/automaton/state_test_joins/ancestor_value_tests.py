@@ -30,7 +30,7 @@ from pathcast.patterns.parsing import PathEncoder, Steps
 
 from ..values.required_value_tests import Demand, demand_of
 from ..values.value_test_table_kernels import ANY, SELF_VALUE, TEXT_VALUE
-from .state_region_kernels import ANYWHERE, DOWN
+from .waiting_patterns_by_state_kernels import ANYWHERE, DOWN
 
 # The result of `demand_at` for a condition at a step, possibly cached.
 Asked = Callable[[int, Condition], Demand | None]

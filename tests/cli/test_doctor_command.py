@@ -9,9 +9,9 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from pathcast.cli import doctor as doctor_file
+from pathcast.cli import doctor_command as doctor_file
 from pathcast.cli import machine_resources as resources
-from pathcast.cli.doctor import Finding, State, check_disk, check_java, check_memory, check_python, check_spark
+from pathcast.cli.doctor_command import Finding, State, check_disk, check_java, check_memory, check_python, check_spark
 
 
 @pytest.fixture

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
+from .exit_on_signal import Stop, Work, stopped_by_signals
 from .shared_arguments import refuse
-from .signals import Stop, Work, stopped_by_signals
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

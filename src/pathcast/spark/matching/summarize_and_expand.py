@@ -25,7 +25,7 @@ from pathcast.errors import MessageError, PathcastError, PipelineError
 from pathcast.roxsum import MessageLimits, RoXSum
 
 from .arrow_document_columns import error_column
-from .column_checks import ERROR, check_columns, check_entities, columns_in
+from .input_column_checks import ERROR, check_columns, check_entities, columns_in
 from .row_groups_by_key import Documents, GroupCollector, RowGroups, joined, take_rows
 
 MESSAGE, ROWS, COUNT, SIZE = "message", "rows", "documents", "bytes"

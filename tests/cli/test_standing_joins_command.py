@@ -7,7 +7,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from pathcast.cli.joins import joins
+from pathcast.cli.standing_joins_command import joins
 from pathcast.joins import SCHEMES
 from pathcast.messages import decode
 
