@@ -32,6 +32,7 @@ def test_the_reference_in_the_documentation_is_that_of_the_code() -> None:
     assert page.partition(begin)[2].partition(end)[0].strip() == reference().strip()
 
 
+@pytest.mark.slow
 def test_the_example_of_the_documentation_is_valid(tmp_path: Path, certificate: tuple[Path, Path]) -> None:
     example = PAGE.read_text(encoding="utf-8").partition("```toml\n")[2].partition("```")[0]
     for name, file in zip(("certificate.pem", "key.pem"), certificate, strict=True):
@@ -125,6 +126,7 @@ def test_loopback_addresses_need_neither(host: str) -> None:
     assert read_settings(host=host).server.host == host
 
 
+@pytest.mark.slow
 def test_certificate_and_key_go_together_and_can_be_loaded(tmp_path: Path, certificate: tuple[Path, Path]) -> None:
     good, key = certificate
 

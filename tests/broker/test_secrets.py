@@ -50,6 +50,7 @@ def test_tokens_and_documents_reach_no_log_and_no_error(tmp_path: Path, caplog: 
         assert secret not in ours
 
 
+@pytest.mark.slow
 def test_with_a_certificate_the_server_speaks_tls_only(tmp_path: Path, certificate: tuple[Path, Path]) -> None:
     file = tmp_path / "tokens.json"
     token, _ = add_token(file, "one", "ada", ["*"])
