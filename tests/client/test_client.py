@@ -11,7 +11,8 @@ import pytest
 
 import pathcast
 from pathcast.client import AsyncClient, BrokerError, Client, Delivery, Gap, UnreachableError, connect_async
-from pathcast.client.protocol import EventReader
+from pathcast.client.explanation import Explanation
+from pathcast.client.protocol import Answer, EventReader
 from tests.broker.broker_process import free_port
 from tests.broker.served_broker import Served, served
 
@@ -226,3 +227,42 @@ def test_the_asynchronous_client_does_the_same(broker: Served) -> None:
                 await client.status("async")
 
     asyncio.run(session())
+
+
+def test_an_explanation_has_all_subscriptions_of_a_logged_or_given_document(broker: Served, tmp_path: Path) -> None:
+    with pathcast.connect(broker.address) as client:
+        client.subscribe("e1", "//e[@x = 7]", "explained")
+        client.subscribe("e2", "//e", "explained")
+        file = tmp_path / "e.xml"
+        file.write_text("<e x='9'/>")
+        sequence = client.publish("explained", file).sequence
+        for found in (client.explain(sequence), client.explain(file, "explained")):
+            assert {each.id: each.reason for each in found if each.id in {"e1", "e2"}} == {
+                "e1": "pattern",
+                "e2": "matched",
+            }
+        (one,) = client.explain(sequence, subscription="e1")
+        assert not one.matches
+        assert one.steps[0]["holds"] is False
+        with pytest.raises(ValueError, match="either a sequence or a document and its feed"):
+            client.explain(file)
+        with pytest.raises(ValueError, match="either a sequence or a document and its feed"):
+            client.explain(sequence, "explained")
+
+    async def asynchronously() -> list[bool]:
+        async with connect_async(broker.address) as client:
+            return [each.matches for each in await client.explain(sequence, subscription="e2")]
+
+    assert asyncio.run(asynchronously()) == [True]
+
+
+def test_an_explanation_asks_for_pages_until_there_are_no_more() -> None:
+    explanation = Explanation(7, None, None)
+    shown = '{"subscriptions": [{"id": "%s", "subscriber": "ada", "matches": true, "reason": "matched"}]%s}'
+    for id, more in (("a", ', "next": "a"'), ("b", "")):
+        call = explanation.next()
+        assert call is not None
+        assert call.query.get("after") == (None if id == "a" else "a")
+        call.read(Answer(200, {}, (shown % (id, more)).encode()))
+    assert explanation.next() is None
+    assert [each.id for each in explanation.found] == ["a", "b"]

@@ -6,6 +6,7 @@ from .broker_errors import UnreachableError as UnreachableError
 from .log_reader import LogBounds as LogBounds
 from .log_reader import LogReader as LogReader
 from .results import Delivery as Delivery
+from .results import Explained as Explained
 from .results import Gap as Gap
 from .results import Published as Published
 from .results import Pulled as Pulled

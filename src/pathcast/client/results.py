@@ -53,6 +53,23 @@ class Delivery:
 
 
 @dataclass(frozen=True, slots=True)
+class Explained:
+    """Whether a subscription gets a document, and why.
+
+    reason: `matched`, `interval`, `feed`, `guard`, `unreadable` or `pattern`; detail: the reason in a sentence. pattern
+    and steps: the normal form and its findings, if one subscription was asked for.
+    """
+
+    id: str
+    subscriber: str
+    matches: bool
+    reason: str
+    detail: str = ""
+    pattern: str = ""
+    steps: tuple[Mapping[str, Any], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Gap:
     """Documents from `begin` to `end` (both inclusive) cannot be delivered any more, or are unknown to the broker."""
 

@@ -14,9 +14,10 @@ with extra("client"):
 
 from . import protocol
 from .broker_errors import UnreachableError
+from .explanation import Explanation
 from .protocol import Answer, Call, EventReader
 from .publication import Publication
-from .results import Delivery, Gap, Published, Pulled, Status, Subscription
+from .results import Delivery, Explained, Gap, Published, Pulled, Status, Subscription
 from .retries import OnRetry, Retries
 
 T = TypeVar("T")
@@ -138,6 +139,18 @@ class Client:
     def check(self, xpath: str, namespaces: Mapping[str, str] | None = None) -> str:
         """The normal form of an expression; `BrokerError` if it is not supported."""
         return self._answer(protocol.check(xpath, namespaces))
+
+    def explain(
+        self, document: Readable | int, feed: str | None = None, *, subscription: str | None = None
+    ) -> list[Explained]:
+        """Which subscriptions get a document, and why the others do not; of all, or of one in every detail.
+
+        The document is a sequence of the broker's log, or bytes, text or a path as if they were published to `feed`.
+        """
+        explanation = Explanation(document, feed, subscription)
+        while (call := explanation.next()) is not None:
+            self._answer(call)
+        return explanation.found
 
     def events(self, id: str, after: int | None = None, *, bodies: bool = True) -> "Events":
         """Deliveries and gaps after a sequence, without end; without `after`, what is published from this call on.

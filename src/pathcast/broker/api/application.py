@@ -15,7 +15,17 @@ from pathcast.errors import PathcastError
 from ..broker import Broker
 from ..settings.broker_sections import BrokerSettings
 from ..tokens.token_file import Tokens
-from . import documents_api, events_api, feeds_api, log_api, operations_api, pull_api, subscriptions_api, tenants_api
+from . import (
+    documents_api,
+    events_api,
+    explain_api,
+    feeds_api,
+    log_api,
+    operations_api,
+    pull_api,
+    subscriptions_api,
+    tenants_api,
+)
 from .completions import Completions
 from .metrics import Metrics, show_metrics
 from .middleware.access_control import AccessControl
@@ -53,6 +63,7 @@ def application(broker: Broker, settings: BrokerSettings | None = None) -> Starl
     )
     app.state.broker = broker
     app.state.metrics = Metrics(broker)
+    app.state.explaining = asyncio.Semaphore(1)
     app.state.quotas = TenantQuotas(settings.quotas, broker.state)
     return app
 
@@ -79,6 +90,7 @@ def routes() -> list[Route]:
         Route(one, subscriptions_api.put_subscription, methods=["PUT"]),
         Route(one, subscriptions_api.delete_subscription, methods=["DELETE"]),
         Route("/v1/subscribers/{name}/events", events_api.subscriber_events, methods=["GET"]),
+        Route("/v1/explain", explain_api.explain, methods=["POST"]),
         Route("/v1/log", log_api.read_log, methods=["GET"]),
         Route("/v1/log/leases", log_api.list_leases, methods=["GET"]),
         Route("/v1/log/leases", log_api.post_lease, methods=["POST"]),

@@ -24,12 +24,12 @@ async def get_document(request: Request) -> Response:
     except TrimmedError:
         raise
     except LogError:
-        raise _not_a_document(sequence) from None
+        raise not_a_document(sequence) from None
     access = access_of(request)
     may_read = access.read is None or document.feed in access.read
     if not (may_read and await asyncio.to_thread(broker.is_visible, access.tenant, document.feed, sequence)):
         # The same answer, so that nobody learns which feeds there are.
-        raise _not_a_document(sequence)
+        raise not_a_document(sequence)
     # A document is shown as data, never run: browsers must not render it.
     headers = {"x-content-type-options": "nosniff", "content-disposition": "attachment", "pathcast-feed": document.feed}
     # A CloudEvent names its media type in JSON: any text.
@@ -37,7 +37,8 @@ async def get_document(request: Request) -> Response:
     return Response(entry.body, 200, headers, media_type)
 
 
-def _not_a_document(sequence: int) -> ProblemError:
+def not_a_document(sequence: int) -> ProblemError:
+    """The answer for a record that is no document, and for a document that the sender may not read."""
     return ProblemError(404, f"record {sequence} is not a document that you may read")
 
 

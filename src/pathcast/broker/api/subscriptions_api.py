@@ -9,7 +9,7 @@ from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import Response
 
-from pathcast.broker_log import SubscriptionRecord
+from pathcast.broker_log import BrokerState, SubscriptionRecord
 from pathcast.errors import PathcastError
 
 from ..broker import Broker
@@ -72,11 +72,8 @@ async def list_subscriptions(request: Request) -> Response:
     if subscriber is not None:
         access.check_subscriber(subscriber)
         ids = list(state.by_subscriber.get((access.tenant, subscriber), ()))
-    elif access.subscribers is not None:
-        of = [state.by_subscriber.get((access.tenant, each), set()) for each in access.subscribers]
-        ids = [id for each in of for id in list(each)]
     else:
-        ids = [id for tenant, id in list(state.subscriptions) if tenant == access.tenant]
+        ids = ids_for(access, state)
     page = nsmallest(limit + 1, (id for id in ids if id > after))
     found: list[dict[str, Any]] = []
     for id in page[:limit]:
@@ -87,6 +84,14 @@ async def list_subscriptions(request: Request) -> Response:
     if len(page) > limit:
         result["next"] = page[limit - 1]
     return answer(result)
+
+
+def ids_for(access: Access, state: BrokerState) -> list[str]:
+    """The subscriptions for which somebody may act, in no order."""
+    if access.subscribers is None:
+        return [id for tenant, id in list(state.subscriptions) if tenant == access.tenant]
+    of = [state.by_subscriber.get((access.tenant, each), set()) for each in access.subscribers]
+    return [id for each in of for id in list(each)]
 
 
 async def post_subscriptions(request: Request) -> Response:

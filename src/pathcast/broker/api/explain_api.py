@@ -1,0 +1,106 @@
+"""Explanations over HTTP: which of the caller's subscriptions get a document, and why the others do not.
+
+    POST /v1/explain?sequence=12                    a document of the log
+    POST /v1/explain?feed=news                      the document in the body, as if it were published now
+    POST /v1/explain?sequence=12&subscription=s     one subscription, with every step of its pattern
+
+Answers are in the order of subscription ids; `next` is the `after` of the next page. One request at a time is
+explained, so explanations never take more than one processor.
+"""
+
+import asyncio
+from typing import Any, Final
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from pathcast.log import LogError, TrimmedError
+
+from ..explanations import Explained, Explanations
+from .operations_api import not_a_document
+from .problems import ProblemError
+from .request_bodies import answer, body_of, whole_number
+from .request_context import access_of, broker_of, checked_name
+from .subscriptions_api import ids_for
+
+PAGE: Final = 1_000
+_MOST: Final = (1 << 63) - 1
+
+
+async def explain(request: Request) -> Response:
+    """POST /v1/explain."""
+    access, state = access_of(request), broker_of(request).state
+    limit = max(1, whole_number(request, "limit", 100, PAGE))
+    one = request.query_params.get("subscription")
+    if one is None:
+        after = request.query_params.get("after", "")
+        ids = sorted(id for id in ids_for(access, state) if id > after)
+    else:
+        ids = [checked_name(one, "subscription")]
+        if (access.tenant, one) not in state.subscriptions:
+            raise ProblemError(404, f"there is no subscription {one!r}; GET /v1/subscriptions lists them")
+    chosen = []
+    for id in ids[:limit]:
+        standing = state.subscriptions.get((access.tenant, id))
+        if standing is not None:
+            if one is not None:
+                access.check_subscriber(standing.record.subscriber)
+            if access.subscribers is None or standing.record.subscriber in access.subscribers:
+                chosen.append((id, standing))
+    body = await _body(request)  # before its turn: a slow client must not make the others wait
+    async with request.app.state.explaining:
+        about = await _about(request, body)
+        found = await asyncio.to_thread(about.page, chosen)
+    result: dict[str, Any] = {"feed": about.feed}
+    if "sequence" in request.query_params:
+        result["sequence"] = about.sequence
+    result["subscriptions"] = [_shown(each, steps=one is not None) for each in found]
+    if len(found) < len(chosen):
+        result["next"] = found[-1].id
+    elif len(ids) > limit:
+        result["next"] = ids[limit - 1]
+    return answer(result)
+
+
+async def _body(request: Request) -> bytes:
+    """The document in the body, if it may be read as one of a feed."""
+    query = request.query_params
+    if ("sequence" in query) == ("feed" in query):
+        raise ProblemError(400, "give either sequence=… (a document of the log) or feed=… and the document as the body")
+    if "sequence" in query:
+        return b""
+    feed = checked_name(query["feed"], "feed")
+    access_of(request).check_read(feed)
+    return await body_of(request, broker_of(request).state.limits_of(feed).size)
+
+
+async def _about(request: Request, body: bytes) -> Explanations:
+    """What is explained; the answers for masked and for missing documents are the same."""
+    access, broker, query = access_of(request), broker_of(request), request.query_params
+    if "feed" in query:
+        return await asyncio.to_thread(Explanations.of_new, broker, access.tenant, query["feed"], body)
+    sequence = whole_number(request, "sequence", 0, _MOST)
+    try:
+        found = await asyncio.to_thread(Explanations.of_logged, broker, access.tenant, sequence)
+    except TrimmedError:
+        raise
+    except LogError:
+        raise not_a_document(sequence) from None
+    if found is None or not (access.read is None or found.feed in access.read):
+        raise not_a_document(sequence)
+    return found
+
+
+def _shown(found: Explained, *, steps: bool) -> dict[str, Any]:
+    shown: dict[str, Any] = {
+        "id": found.id,
+        "subscriber": found.subscriber,
+        "matches": found.matches,
+        "reason": found.reason,
+    }
+    if found.detail:
+        shown["detail"] = found.detail
+    if steps and found.explanation is not None:
+        whole = found.explanation.as_dict()
+        shown["pattern"], shown["steps"] = whole["pattern"], whole["steps"]
+    return shown
