@@ -3,11 +3,14 @@
 Only the sequencer's thread uses them, and only for one batch.
 """
 
+from collections.abc import Mapping
+
 from pathcast.broker_log import Meta, log_record
 from pathcast.documents import DocumentBatch
 from pathcast.log import LogRecord
 
 from .delivery_index import Batch
+from .observation.batch_times import Outcomes
 from .requests import Accepted, Rejected
 
 
@@ -32,11 +35,18 @@ class Changes:
         self.published: dict[tuple[str, str], int] = {}
         self.feeds: set[str] = set()
         self.of: dict[int, int] = {}
+        self.duplicate = self.rejected = self.kept = 0  # documents
 
     @property
     def next(self) -> int:
         """The sequence of the next record."""
         return self.begin + len(self.records)
+
+    def outcomes(self, feeds: Mapping[str, FeedBatch]) -> Outcomes:
+        """What became of the documents of the batch."""
+        documents = sum(len(feed.bodies) for feed in feeds.values())
+        accepted = documents - self.duplicate - self.rejected - self.kept
+        return Outcomes(accepted, self.duplicate, self.rejected, self.kept)
 
     def add(self, meta: Meta, body: bytes = b"") -> int:
         """One more record; returns its sequence."""

@@ -118,6 +118,11 @@ class Broker:
         """Why the broker no longer accepts anything; None while it works."""
         return self._sequencer.failure
 
+    @property
+    def requests_waiting(self) -> int:
+        """How many requests wait for a batch."""
+        return self._sequencer.waiting
+
     # Changes.
 
     def publish(

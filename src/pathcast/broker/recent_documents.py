@@ -22,7 +22,7 @@ class RecentDocuments:
 
     def __init__(self, log: Log, capacity: int = BYTES) -> None:
         self._log = log
-        self._capacity = capacity
+        self.capacity = capacity
         self._entries: OrderedDict[int, tuple[LogEntry, DocumentRecord]] = OrderedDict()
         self._lock = threading.Lock()
         self.bytes = 0
@@ -52,7 +52,7 @@ class RecentDocuments:
             if sequence not in self._entries:
                 self.bytes += len(entry.body)
             self._entries[sequence] = entry, meta
-            while self.bytes > self._capacity and len(self._entries) > 1:
+            while self.bytes > self.capacity and len(self._entries) > 1:
                 _, (oldest, _) = self._entries.popitem(last=False)
                 self.bytes -= len(oldest.body)
         return entry, meta

@@ -4,6 +4,7 @@ A request is checked by the thread that makes it, as far as that needs no state.
 (`records`), appends the records of the whole batch, applies them, and completes the request's future (`complete`).
 """
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from typing import Any, NamedTuple
@@ -43,6 +44,7 @@ class PublishRequest:
         self.publisher = publisher
         self.documents = documents
         self.keep_invalid = keep_invalid
+        self.submitted = time.perf_counter()
         self.future: Future[list[Accepted | Rejected]] = Future()
 
 

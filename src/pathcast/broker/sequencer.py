@@ -40,6 +40,7 @@ from pathcast.log import Log, LogFullError
 from .batch_records import Changes, FeedBatch
 from .delivery_index import Batch
 from .feed_index import FeedIndex
+from .observation.batch_times import BatchTimes, Outcomes
 from .requests import (
     Accepted,
     AcknowledgeRequest,
@@ -75,6 +76,8 @@ class Processed(NamedTuple):
     matches: dict[str, Batch]  # per feed
     changed: list[tuple[str, str, str]]  # subscriptions: tenant, id and subscriber
     unmatched: int  # documents that could be read, but not matched within the limits
+    outcomes: Outcomes = Outcomes()
+    times: BatchTimes | None = None  # None if the broker has failed
 
 
 class Hooks(NamedTuple):
@@ -107,6 +110,11 @@ class Sequencer:
     def failure(self) -> PathcastError | None:
         """Why the sequencer no longer works."""
         return self._failure
+
+    @property
+    def waiting(self) -> int:
+        """How many requests wait for a batch."""
+        return self._requests.qsize()
 
     def submit(self, request: Request) -> None:
         """Queue a request; its future is completed by the sequencer."""
@@ -186,6 +194,7 @@ class Sequencer:
         return batch, True
 
     def _process(self, batch: list[Request]) -> None:
+        begun = time.perf_counter()
         results: list[tuple[Request, list[Accepted | Rejected | None]]] = []
         feeds: dict[str, FeedBatch] = defaultdict(FeedBatch)
         for request in batch:
@@ -199,8 +208,11 @@ class Sequencer:
             results.append((request, answers))
         changes = Changes(self._log.head)
         added = self._with_new_patterns(batch, feeds, changes.begin)
+        matching = time.perf_counter()
         unmatched = sum(self._match(name, feed) for name, feed in feeds.items())
+        matched = time.perf_counter()
         self._records_of(results, feeds, changes)
+        appending = time.perf_counter()
         try:
             self._log.append(changes.records)
         except LogFullError as error:
@@ -209,7 +221,9 @@ class Sequencer:
             for request in batch:
                 fail(request, error)
             return
-        done = self._apply(changes, feeds)._replace(unmatched=unmatched)
+        waits = [begun - request.submitted for request in batch if isinstance(request, PublishRequest)]
+        times = BatchTimes(begun, matching, matched, appending, time.perf_counter(), waits, len(changes.records))
+        done = self._apply(changes, feeds)._replace(unmatched=unmatched, outcomes=changes.outcomes(feeds), times=times)
         self._hooks.processed(done)
         for request, answers in results:
             if isinstance(request, PublishRequest):
@@ -297,11 +311,14 @@ class Sequencer:
                 earlier = changes.published.get(key) or self._state.published.find(*key, changes.next - 1)
                 if earlier is not None:
                     answers[place] = Accepted(earlier, duplicate=True)
+                    changes.duplicate += 1
                     continue
             if error is not None and not request.keep_invalid:
                 answers[place] = Rejected(error)
+                changes.rejected += 1
                 continue
             failure = None if error is None else Failure.of(error)
+            changes.kept += failure is not None
             sequence = changes.add(
                 DocumentRecord(
                     request.feed,

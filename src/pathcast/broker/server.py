@@ -88,9 +88,10 @@ def broker_of(settings: BrokerSettings) -> Broker:
 
 def server_of(broker: Broker, settings: BrokerSettings) -> uvicorn.Server:
     """The HTTP server of a broker, ready to run."""
-    return SweptServer(
+    app = application(broker, settings)
+    server = SweptServer(
         uvicorn.Config(
-            application(broker, settings),
+            app,
             http=guarded_by(settings.connections),
             ws="none",
             log_config=None,
@@ -103,6 +104,8 @@ def server_of(broker: Broker, settings: BrokerSettings) -> uvicorn.Server:
             ssl_keyfile=settings.server.private_key,
         )
     )
+    app.state.metrics.watch_connections(server.server_state.connections, settings.connections.count)
+    return server
 
 
 def _allow_connections(count: int) -> None:

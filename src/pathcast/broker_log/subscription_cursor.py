@@ -41,6 +41,11 @@ class SubscriptionCursor(Struct, gc=False):
         """A cursor without leases."""
         return cls(floor, set(acknowledged), floor, {}, [], {})
 
+    @property
+    def settled(self) -> int:
+        """The sequence up to which nothing is left to do: all was acknowledged, or fetched and no delivery."""
+        return self.floor if self.leases or self.returned else max(self.floor, self.fetched)
+
     def room(self, in_flight: int) -> int:
         """How many more deliveries may be fetched."""
         return max(0, in_flight - len(self.leases) - len(self.acknowledged) - len(self.returned))

@@ -134,6 +134,11 @@ class SqliteLog:
         """The sequence of the last durable record; 0 if there has never been one."""
         return self._head
 
+    @property
+    def segments(self) -> int:
+        """How many segments the log has."""
+        return len(self._segments)
+
     def append(self, records: Sequence[LogRecord]) -> int:
         """Append all records or none; return the sequence of the first. They are durable when this returns."""
         begin = self._head + 1

@@ -13,6 +13,7 @@ from starlette.routing import Route
 from pathcast.errors import PathcastError
 
 from ..broker import Broker
+from ..observation.metrics import Metrics
 from ..settings.broker_sections import BrokerSettings
 from ..tokens.token_file import Tokens
 from . import (
@@ -27,9 +28,9 @@ from . import (
     tenants_api,
 )
 from .completions import Completions
-from .metrics import Metrics, show_metrics
+from .metrics import show_metrics
 from .middleware.access_control import AccessControl
-from .middleware.body_memory import BodyMemory
+from .middleware.body_memory import BodyMemory, HeldBytes
 from .problems import on_http_error, on_pathcast_error
 from .tenant_quotas import TenantQuotas
 from .wakeups import Wakeups
@@ -45,25 +46,28 @@ def application(broker: Broker, settings: BrokerSettings | None = None) -> Starl
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         loop = asyncio.get_running_loop()
         app.state.wakeups, app.state.completions = Wakeups(loop), Completions(loop)
-        ends = [broker.listen(app.state.wakeups.processed), broker.listen(app.state.metrics.processed)]
+        ends = [broker.listen(app.state.metrics.processed), broker.listen(app.state.wakeups.processed)]
         try:
             yield
         finally:
             for end in ends:
                 end()
 
+    bodies = HeldBytes(settings.connections.bodies)
     app = Starlette(
         routes=routes(),
         lifespan=lifespan,
         middleware=[
             Middleware(AccessControl, tokens=tokens, hosts=server.hosts, origins=server.origins),
-            Middleware(BodyMemory, limit=settings.connections.bodies),
+            Middleware(BodyMemory, memory=bodies),
         ],
         exception_handlers={PathcastError: on_pathcast_error, HTTPException: on_http_error},
     )
     app.state.broker = broker
-    app.state.metrics = Metrics(broker)
     app.state.explaining = asyncio.Semaphore(1)
+    metrics = app.state.metrics = Metrics(broker)
+    metrics.gauge("pathcast_body_bytes", "Bytes of request bodies in memory.", lambda: bodies.held)
+    metrics.gauge("pathcast_body_limit_bytes", "Their bound.", lambda: bodies.limit)
     app.state.quotas = TenantQuotas(settings.quotas, broker.state)
     return app
 

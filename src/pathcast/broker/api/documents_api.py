@@ -110,8 +110,8 @@ async def _sent(
     request: Request, publisher: str, feed: str, documents: list[Publication], *, keep: bool
 ) -> list[Accepted | Rejected]:
     quotas_of(request).publish(access_of(request).tenant, sum(len(document.body) for document in documents))
-    future = broker_of(request).publish(feed, documents, publisher=publisher, keep_invalid=keep)
     with metrics_of(request).publishing():
+        future = broker_of(request).publish(feed, documents, publisher=publisher, keep_invalid=keep)
         return await result_of(request, future)
 
 

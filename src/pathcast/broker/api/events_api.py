@@ -16,6 +16,7 @@ else: the next document is looked for when the previous one was taken.
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Hashable
+from functools import partial
 from typing import Any, Final
 
 from msgspec import json
@@ -78,7 +79,7 @@ def _stream(
     position, gap = _position(request, broker)
     inline = _inline(request)
     stream = EventStream(broker, wakeups_of(request), standing, keys, position)
-    stream.delivered = metrics_of(request).delivered.labels("events").inc
+    stream.delivered = partial(metrics_of(request).delivered, "events")
     events = stream.events(gap, inline=inline, named=named)
     return StreamingResponse(events, headers=_HEADERS, media_type="text/event-stream")
 
@@ -119,7 +120,7 @@ class EventStream:
         self._standing = standing
         self._keys = keys
         self._position = position
-        self.delivered: Callable[[], object] = int  # called after each document
+        self.delivered: Callable[[list[int]], object] = list  # called with what was just written
 
     async def events(self, gap: dict[str, Any] | None, *, inline: bool, named: bool) -> AsyncIterator[bytes]:
         """The stream's bytes."""
@@ -178,7 +179,7 @@ class EventStream:
             for sequence, (entry, document) in zip(sequences, entries, strict=True):
                 yield _document_event(entry, document, found[sequence] if named else None, inline=inline)
                 self._position = sequence
-                self.delivered()
+                self.delivered([sequence])
             self._position = max(self._position, searched)
             if searched >= head:
                 return

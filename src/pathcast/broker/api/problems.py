@@ -12,6 +12,7 @@ from msgspec import json
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.types import Scope
 
 from pathcast.errors import LimitError, PathcastError, PatternError
 from pathcast.log import LogFullError, TrimmedError
@@ -65,13 +66,19 @@ def problem_response(problem: ProblemError) -> Response:
     return Response(json.encode(content), problem.status, problem.headers, "application/problem+json")
 
 
-async def on_pathcast_error(_: Request, error: Exception) -> Response:
+def answered(scope: Scope, problem: ProblemError) -> Response:
+    """The answer for a problem of a request, which is counted."""
+    scope["app"].state.metrics.problem(problem.status)
+    return problem_response(problem)
+
+
+async def on_pathcast_error(request: Request, error: Exception) -> Response:
     """Starlette's handler for errors of Pathcast."""
     assert isinstance(error, PathcastError)
-    return problem_response(problem_of(error))
+    return answered(request.scope, problem_of(error))
 
 
-async def on_http_error(_: Request, error: Exception) -> Response:
+async def on_http_error(request: Request, error: Exception) -> Response:
     """Starlette's handler for unknown paths and methods."""
     assert isinstance(error, HTTPException)
     advice = {
@@ -80,4 +87,4 @@ async def on_http_error(_: Request, error: Exception) -> Response:
     }
     problem = ProblemError(error.status_code, advice.get(error.status_code, error.detail))
     problem.headers = dict(error.headers or {})
-    return problem_response(problem)
+    return answered(request.scope, problem)

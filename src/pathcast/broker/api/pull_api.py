@@ -59,7 +59,7 @@ async def pull(request: Request) -> Response:
             pulled = await asyncio.to_thread(_pulled, request, standing, limit)
             left = deadline - asyncio.get_running_loop().time()
             if pulled.deliveries or pulled.gap or left <= 0:
-                metrics_of(request).delivered.labels("pull").inc(len(pulled.deliveries))
+                metrics_of(request).delivered("pull", [each.entry.sequence for each in pulled.deliveries])
                 return answer(_shown(pulled))
             try:
                 # A lease may run out while nothing is published.
@@ -139,7 +139,7 @@ def _status(broker: Any, id: str, standing: StandingSubscription) -> dict[str, A
         "id": id,
         "cursor": cursor.floor,
         "head": broker.matched_to,
-        "lag": max(0, broker.matched_to - cursor.floor),
+        "lag": max(0, broker.matched_to - cursor.settled),
         "out": len(cursor.leases),
         "acknowledged_out_of_order": len(cursor.acknowledged),
     }

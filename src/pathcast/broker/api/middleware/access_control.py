@@ -23,7 +23,7 @@ from ...tokens.scopes import administers, names_of
 from ...tokens.token import TokenRecord
 from ...tokens.token_file import Tokens
 from ..access import LOCAL, Access
-from ..problems import ProblemError, problem_response
+from ..problems import ProblemError, answered
 
 # Asked by machines that start and watch the server; the answers hold no data.
 OPEN_PATHS: Final = frozenset({"/healthz", "/readyz"})
@@ -54,7 +54,7 @@ class AccessControl:
         try:
             record = self._checked(headers, scope)
         except ProblemError as problem:
-            await problem_response(problem)(scope, receive, send)
+            await answered(scope, problem)(scope, receive, send)
             return
         if record is None:
             scope["pathcast.access"] = LOCAL

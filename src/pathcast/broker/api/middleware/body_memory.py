@@ -9,28 +9,35 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from ..problems import ProblemError
 
 
-class BodyMemory:
-    """Middleware that rejects parts of bodies beyond `limit` bytes for all requests."""
+class HeldBytes:
+    """The bytes of bodies that are held now, and how many may be."""
 
-    def __init__(self, app: ASGIApp, limit: int) -> None:
-        self._app = app
-        self._limit = limit
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
         self.held = 0
+
+
+class BodyMemory:
+    """Middleware that rejects parts of bodies beyond a limit for all requests."""
+
+    def __init__(self, app: ASGIApp, memory: HeldBytes) -> None:
+        self._app = app
+        self._memory = memory
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one request."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        own = 0
+        own, memory = 0, self._memory
 
         async def received() -> Message:
             nonlocal own
             message = await receive()
             size = len(message.get("body", b""))
             own += size
-            self.held += size
-            if self.held > self._limit and size:
+            memory.held += size
+            if memory.held > memory.limit and size:
                 raise ProblemError(
                     503,
                     "the server has no memory for another request body; send it again later",
@@ -41,4 +48,4 @@ class BodyMemory:
         try:
             await self._app(scope, received, send)
         finally:
-            self.held -= own
+            memory.held -= own
