@@ -3,9 +3,9 @@
 Only the sequencer's thread uses them, and only for one batch.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
-from pathcast.broker_log import Meta, log_record
+from pathcast.broker_log import DeadLetter, Meta, log_record
 from pathcast.documents import DocumentBatch
 from pathcast.log import LogRecord
 
@@ -54,3 +54,21 @@ class Changes:
         self.records.append(log_record(meta, body))
         self.metas.append((sequence, meta))
         return sequence
+
+
+class Settled:
+    """What one subscription acknowledged in a batch, and what is given up; whatever came first counts."""
+
+    def __init__(self) -> None:
+        self.acknowledged: set[int] = set()
+        self.letters: dict[int, DeadLetter] = {}
+
+    def acknowledge(self, sequences: Iterable[int]) -> None:
+        """Acknowledge deliveries that are not given up yet."""
+        self.acknowledged.update(each for each in sequences if each not in self.letters)
+
+    def bury(self, letters: Iterable[DeadLetter]) -> None:
+        """Give up deliveries that are not acknowledged yet."""
+        for letter in letters:
+            if letter.sequence not in self.acknowledged:
+                self.letters.setdefault(letter.sequence, letter)

@@ -15,7 +15,11 @@ from concurrent.futures import Future
 from typing import Final, NamedTuple
 
 from pathcast.broker_log import (
+    ATTEMPTS,
+    TRIMMED,
     BrokerState,
+    DeadLetter,
+    DeadLetterReplayRecord,
     DocumentRecord,
     Meta,
     StandingSubscription,
@@ -31,13 +35,24 @@ from .delivery_search import DeliverySearch, Found
 from .feed_index import FeedIndex
 from .rebuild import Rebuild
 from .recent_documents import RecentDocuments
-from .requests import Accepted, AcknowledgeRequest, ChangeRequest, Publication, PublishRequest, Rejected, TaskRequest
+from .requests import (
+    Accepted,
+    AcknowledgeRequest,
+    ChangeRequest,
+    DeadLetterRequest,
+    Publication,
+    PublishRequest,
+    Rejected,
+    TaskRequest,
+)
 from .restart import indexes_for, state_of
 from .sequencer import Hooks, Processed, Sequencer
 
 _LOCKS: Final = 64
 # Deliveries that one step of a pull asks for.
 _STEP: Final = 256
+# Seconds that a delivery stays out while it becomes a dead letter; longer only if the log is full, then again.
+_BURIAL: Final = 60.0
 
 
 class Delivery(NamedTuple):
@@ -155,7 +170,7 @@ class Broker:
         with self._lock_of(tenant, id):
             cursor = standing.own_cursor()
             for sequence in sequences:
-                if sequence > cursor.floor and sequence not in cursor.acknowledged:
+                if cursor.is_open(sequence):
                     is_delivery = cursor.is_out(sequence) or self._is_delivery(standing, sequence)
                     (known if is_delivery else unknown).append(sequence)
         request = AcknowledgeRequest(tenant, id, known)
@@ -206,15 +221,91 @@ class Broker:
         """Whether a tenant may see a document of the log, as far as its guard is concerned."""
         return sequence <= self.matched_to and self.search.is_visible(tenant, feed, sequence)
 
-    def pull(self, tenant: str, id: str, limit: int, *, lease_seconds: float = 30.0, in_flight: int = 256) -> Pulled:
-        """Lease at most `limit` deliveries: those due again first, then new ones."""
+    def bury(self, tenant: str, id: str, most: int) -> Future[int]:
+        """Deliveries handed out `most` times become dead letters; the result is the head of the log after that.
+
+        It waits for those that are becoming dead letters already.
+        """
+        standing = self.state.subscriptions[tenant, id]
+        with self._lock_of(tenant, id):
+            found = standing.own_cursor().exhausted(self._clock(), most, _BURIAL)
+        return self._give_up(tenant, id, [DeadLetter(*each, ATTEMPTS) for each in found])
+
+    def _give_up(self, tenant: str, id: str, letters: list[DeadLetter]) -> Future[int]:
+        request = DeadLetterRequest(tenant, id, letters)
+        self._sequencer.submit(request)
+        return request.future
+
+    def revive(self, tenant: str, id: str) -> tuple[Future[int], list[int], int]:
+        """Make dead letters due again; also returns which, and how many were trimmed and cannot be."""
+        standing = self.state.subscriptions[tenant, id]
+        known = [] if standing.dead is None else list(standing.dead.letters)
+        wanted = [sequence for sequence in known if sequence >= self.log.first]
+        if wanted:
+            return self.change([DeadLetterReplayRecord(tenant, id, tuple(wanted))]), wanted, len(known) - len(wanted)
+        nothing: Future[int] = Future()
+        nothing.set_result(self.matched_to)
+        return nothing, [], len(known)
+
+    def pull(
+        self,
+        tenant: str,
+        id: str,
+        limit: int,
+        *,
+        lease_seconds: float = 30.0,
+        in_flight: int = 256,
+        max_deliver: int | None = None,
+    ) -> Pulled:
+        """Lease at most `limit` deliveries: those due again first, then new ones.
+
+        After `max_deliver` attempts, a delivery becomes a dead letter instead. So does one whose document was trimmed
+        meanwhile, which is also a gap; one that a guard masks by now is acknowledged.
+        """
+        while True:
+            leased, gap = self._lease(tenant, id, limit, lease_seconds, in_flight, max_deliver)
+            deliveries, lost = self._read(tenant, id, leased)
+            if lost is not None:
+                gap = lost if gap is None else Gap(min(lost.begin, gap.begin), max(lost.end, gap.end))
+            if deliveries or gap is not None or not leased:
+                return Pulled(deliveries, gap)
+
+    def _read(self, tenant: str, id: str, leased: list[tuple[int, int]]) -> tuple[list[Delivery], Gap | None]:
+        """The documents of leased deliveries, as far as there still are any."""
+        deliveries: list[Delivery] = []
+        masked: list[int] = []
+        lost: list[DeadLetter] = []
+        for sequence, attempt in leased:
+            try:
+                ((entry, document),) = self.recent.entries([sequence])
+                # What was found just now is visible; a guard may have come since an earlier attempt.
+                if self.is_visible(tenant, document.feed, sequence):
+                    deliveries.append(Delivery(entry, document, attempt))
+                else:
+                    masked.append(sequence)
+            except TrimmedError:
+                lost.append(DeadLetter(sequence, attempt - 1, TRIMMED))
+        if masked:
+            self._sequencer.submit(AcknowledgeRequest(tenant, id, masked))
+        if not lost:
+            return deliveries, None
+        self._give_up(tenant, id, lost)
+        return deliveries, Gap(lost[0].sequence, max(self.log.first, lost[-1].sequence + 1))
+
+    def _lease(
+        self, tenant: str, id: str, limit: int, lease_seconds: float, in_flight: int, max_deliver: int | None
+    ) -> tuple[list[tuple[int, int]], Gap | None]:
+        """Lease at most `limit` deliveries: sequence and number of the attempt."""
         standing = self.state.subscriptions[tenant, id]
         gap = None
         with self._lock_of(tenant, id):
             cursor = standing.own_cursor()
             now = self._clock()
+            if max_deliver is not None and (dead := cursor.exhausted(now, max_deliver, _BURIAL)):
+                self._give_up(tenant, id, [DeadLetter(*each, ATTEMPTS) for each in dead])
             chosen = cursor.due(now, limit)
-            room = min(limit - len(chosen), cursor.room(in_flight))
+            chosen += cursor.take_revived(min(limit - len(chosen), cursor.room(in_flight)))
+            room = min(limit - len(chosen), cursor.room(in_flight) - len(chosen))
             while room > 0:
                 try:
                     found = self.deliveries(standing, cursor.fetched, min(room, _STEP))
@@ -228,9 +319,8 @@ class Broker:
                 cursor.fetched = max(cursor.fetched, found.searched_to)
                 if found.searched_to >= self.matched_to:
                     break
-            attempts = [cursor.lease(sequence, now + lease_seconds) for sequence in chosen]
-        entries = self.recent.entries(chosen)
-        return Pulled([Delivery(*each, attempt) for each, attempt in zip(entries, attempts, strict=True)], gap)
+            chosen.sort()
+            return [(sequence, cursor.lease(sequence, now + lease_seconds)) for sequence in chosen], gap
 
     def _is_delivery(self, standing: StandingSubscription, sequence: int) -> bool:
         try:

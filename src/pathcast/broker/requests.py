@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from typing import Any, NamedTuple
 
-from pathcast.broker_log import Failure, Meta, changes_settings
+from pathcast.broker_log import CursorRecord, DeadLetter, DeadLetterReplayRecord, Failure, Meta, changes_settings
 from pathcast.errors import PathcastError
 
 
@@ -65,6 +65,15 @@ class AcknowledgeRequest:
         self.future: Future[int] = Future()
 
 
+class DeadLetterRequest:
+    """Deliveries of a subscription to give up. The result is the head of the log after it."""
+
+    def __init__(self, tenant: str, id: str, letters: Sequence[DeadLetter]) -> None:
+        self.key = tenant, id
+        self.letters = letters
+        self.future: Future[int] = Future()
+
+
 class TaskRequest:
     """Work that must not overlap with a batch, such as trimming the log. The result is what the work returns."""
 
@@ -73,7 +82,7 @@ class TaskRequest:
         self.future: Future[Any] = Future()
 
 
-Request = PublishRequest | ChangeRequest | AcknowledgeRequest | TaskRequest
+Request = PublishRequest | ChangeRequest | AcknowledgeRequest | DeadLetterRequest | TaskRequest
 
 
 def weight(request: Request) -> tuple[int, int]:
@@ -84,10 +93,13 @@ def weight(request: Request) -> tuple[int, int]:
 
 
 def parts(batch: list[Request]) -> Iterator[list[Request]]:
-    """A batch of requests, cut so that a change of settings is alone."""
+    """A batch of requests, cut so that a change of settings, or a replay, is alone.
+
+    The cursor's record that an acknowledgement becomes has the whole cursor, so a replay must be applied before it.
+    """
     part: list[Request] = []
     for request in batch:
-        if isinstance(request, ChangeRequest) and any(map(changes_settings, request.metas)):
+        if isinstance(request, ChangeRequest) and any(map(_is_alone, request.metas)):
             if part:
                 yield part
                 part = []
@@ -96,6 +108,15 @@ def parts(batch: list[Request]) -> Iterator[list[Request]]:
             part.append(request)
     if part:
         yield part
+
+
+def _is_alone(meta: Meta) -> bool:
+    return changes_settings(meta) or replays(meta)
+
+
+def replays(meta: Meta) -> bool:
+    """Whether a record makes deliveries due again."""
+    return isinstance(meta, DeadLetterReplayRecord) or (isinstance(meta, CursorRecord) and meta.replay)
 
 
 def complete(request: Request, result: Any) -> None:

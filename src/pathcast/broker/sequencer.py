@@ -8,7 +8,7 @@
 A batch is what has arrived, and what arrives within 2 ms; the wait ends when nothing came for 0.3 ms, so a publisher
 that is alone hardly waits. A batch ends at 64 documents, or at 512 if they are waiting already: its records are
 appended in one transaction, so the busier the broker, the more documents share one fsync and one call of the matcher. A
-record that changes the settings of feeds is a batch of its own.
+record that changes the settings of feeds, or replays deliveries, is a batch of its own.
 
 Invariant: a request is completed after its records are durable, applied and matched. A document is matched before it
 is appended, so its record has the outcome, and reading the log again gives the same. Patterns that a batch adds are
@@ -27,6 +27,8 @@ from typing import Final, NamedTuple
 from pathcast.broker_log import (
     BrokerState,
     CursorRecord,
+    DeadLetterRecord,
+    DeadLetterReplayRecord,
     DocumentRecord,
     Failure,
     FeedRecord,
@@ -37,7 +39,7 @@ from pathcast.broker_log import (
 from pathcast.errors import PathcastError
 from pathcast.log import Log, LogFullError
 
-from .batch_records import Changes, FeedBatch
+from .batch_records import Changes, FeedBatch, Settled
 from .delivery_index import Batch
 from .feed_index import FeedIndex
 from .observation.batch_times import BatchTimes, Outcomes
@@ -45,6 +47,7 @@ from .requests import (
     Accepted,
     AcknowledgeRequest,
     ChangeRequest,
+    DeadLetterRequest,
     PublishRequest,
     Rejected,
     Request,
@@ -52,6 +55,7 @@ from .requests import (
     complete,
     fail,
     parts,
+    replays,
     weight,
 )
 
@@ -273,7 +277,8 @@ class Sequencer:
     ) -> None:
         """Collect the records of all requests, in order; acknowledgements of a subscription become one record."""
         places: dict[str, int] = defaultdict(int)
-        acknowledged: dict[tuple[str, str], set[int]] = defaultdict(set)
+        settled: dict[tuple[str, str], Settled] = defaultdict(Settled)
+        ended: set[tuple[str, str]] = set()
         for request, answers in results:
             if isinstance(request, PublishRequest):
                 begin = places[request.feed]
@@ -282,15 +287,33 @@ class Sequencer:
             elif isinstance(request, ChangeRequest):
                 changes.of[id(request)] = changes.next
                 for meta in request.metas:
+                    if isinstance(meta, UnsubscriptionRecord):
+                        # Another subscription may get the same name: what was acknowledged is not of that one.
+                        ended.add((meta.tenant, meta.id))
                     changes.add(meta)
             elif isinstance(request, AcknowledgeRequest):
-                acknowledged[request.key].update(request.sequences)
-        for (tenant, name), sequences in acknowledged.items():
-            standing = self._state.subscriptions.get((tenant, name))
-            if standing is not None:
-                with self._hooks.lock_of(tenant, name):
-                    floor, above = standing.own_cursor().after_acknowledging(sequences)
-                changes.add(CursorRecord(tenant, name, floor, above))
+                settled[request.key].acknowledge(request.sequences)
+            elif isinstance(request, DeadLetterRequest):
+                settled[request.key].bury(request.letters)
+        for key, of_one in settled.items():
+            if key not in ended:
+                self._settle(*key, of_one, changes)
+
+    def _settle(self, tenant: str, id: str, settled: Settled, changes: Changes) -> None:
+        """The records of what one subscription acknowledged, and of what is given up."""
+        standing = self._state.subscriptions.get((tenant, id))
+        if standing is None:
+            return
+        with self._hooks.lock_of(tenant, id):
+            cursor = standing.own_cursor()
+            letters = [each for each in settled.letters.values() if cursor.may_die(each.sequence, each.attempts)]
+            sequences = settled.acknowledged.union(each.sequence for each in letters)
+            floor, above = cursor.after_acknowledging(sequences)
+            revived = tuple(sorted(sequences & cursor.revived))
+        if letters:
+            changes.add(DeadLetterRecord(tenant, id, tuple(letters)))
+        if sequences:
+            changes.add(CursorRecord(tenant, id, floor, above, revived))
 
     def _publish(
         self,
@@ -349,9 +372,12 @@ class Sequencer:
                 self._state.apply(sequence, meta)
                 if isinstance(meta, SubscriptionRecord):
                     changed.append((meta.tenant, meta.id, meta.subscriber))
-            elif isinstance(meta, CursorRecord):
+            elif isinstance(meta, CursorRecord | DeadLetterRecord | DeadLetterReplayRecord):
                 with self._hooks.lock_of(meta.tenant, meta.id):
                     self._state.apply(sequence, meta)
+                found = self._state.subscriptions.get((meta.tenant, meta.id))
+                if found is not None and replays(meta):
+                    changed.append((meta.tenant, meta.id, found.record.subscriber))
             else:
                 self._state.apply(sequence, meta)
                 if isinstance(meta, FeedRecord):

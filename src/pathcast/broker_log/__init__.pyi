@@ -15,6 +15,11 @@ from .broker_records import log_record as log_record
 from .broker_records import meta_of as meta_of
 from .broker_state import BrokerState as BrokerState
 from .broker_state import StandingSubscription as StandingSubscription
+from .dead_letters import ATTEMPTS as ATTEMPTS
+from .dead_letters import TRIMMED as TRIMMED
+from .dead_letters import DeadLetter as DeadLetter
+from .dead_letters import DeadLetterRecord as DeadLetterRecord
+from .dead_letters import DeadLetterReplayRecord as DeadLetterReplayRecord
 from .feed_settings import UNLIMITED as UNLIMITED
 from .feed_settings import changes_settings as changes_settings
 from .feed_settings import new_settings as new_settings

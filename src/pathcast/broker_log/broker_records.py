@@ -4,6 +4,7 @@
     subscription    a subscription begins, or changes
     unsubscription  a subscription ends
     cursor          a subscriber acknowledged deliveries
+    dead_letter     deliveries are given up; dead_letter_replay: they are due again
     feed            a feed's settings
     settings        the settings of all feeds, and the version of what matching means
     tenant          a tenant's settings: its guard
@@ -17,6 +18,8 @@ from msgspec import DecodeError, Struct, ValidationError, field, json
 
 from pathcast.errors import PathcastError
 from pathcast.log import LogEntry, LogError, LogRecord
+
+from .dead_letters import DeadLetterRecord, DeadLetterReplayRecord
 
 # Raised when a document may match other patterns than before: a newer reading of XML, a newer meaning of XPath.
 SEMANTICS: Final = 1
@@ -85,6 +88,7 @@ class CursorRecord(Struct, frozen=True, omit_defaults=True):
     id: str
     floor: int
     acknowledged: tuple[int, ...] = ()
+    settled: tuple[int, ...] = ()  # revived dead letters that are acknowledged, or dead again
     replay: bool = False  # everything above the floor is delivered again, whatever was acknowledged or is out
 
 
@@ -121,6 +125,8 @@ Meta = (
     | FeedRecord
     | SettingsRecord
     | TenantRecord
+    | DeadLetterRecord
+    | DeadLetterReplayRecord
 )
 DOCUMENT: Final = "document"
 KINDS: Final[dict[str, type[Meta]]] = {
@@ -131,6 +137,8 @@ KINDS: Final[dict[str, type[Meta]]] = {
     "feed": FeedRecord,
     "settings": SettingsRecord,
     "tenant": TenantRecord,
+    "dead_letter": DeadLetterRecord,
+    "dead_letter_replay": DeadLetterReplayRecord,
 }
 _KIND_OF: Final = {of: kind for kind, of in KINDS.items()}
 _DECODERS: Final = {kind: json.Decoder(of) for kind, of in KINDS.items()}

@@ -30,6 +30,7 @@ from .broker_records import (
     TenantRecord,
     UnsubscriptionRecord,
 )
+from .dead_letters import DeadLetter, DeadLetterRecord, DeadLetterReplayRecord, DeadLetters
 from .deduplication_window import SIZE, DeduplicationWindow
 from .feed_settings import limits_of
 from .guards import GuardSpan, GuardSpans, since, with_guard
@@ -55,6 +56,7 @@ class StandingSubscription(Struct, gc=False):
     created: int
     versions: tuple[Version, ...]
     cursor: SubscriptionCursor | None = None
+    dead: DeadLetters | None = None
 
     @property
     def current(self) -> Version:
@@ -76,6 +78,29 @@ class StandingSubscription(Struct, gc=False):
         if self.cursor is None:
             self.cursor = SubscriptionCursor.at(self.begin - 1)
         return self.cursor
+
+    def move_cursor(self, record: CursorRecord) -> None:
+        """Adopt a cursor from the log. A replay makes the dead letters above its floor ordinary deliveries."""
+        if not record.replay:
+            self.own_cursor().move(record.floor, record.acknowledged, record.settled)
+            return
+        revived = () if self.cursor is None else tuple(each for each in self.cursor.revived if each <= record.floor)
+        self.cursor = SubscriptionCursor.at(record.floor, (), revived)
+        if self.dead is not None:
+            self.dead.remove([each for each in self.dead.letters if each > record.floor])
+
+    def bury(self, record: DeadLetterRecord) -> None:
+        """Keep dead letters."""
+        if self.dead is None:
+            self.dead = DeadLetters()
+        self.dead.add(record.letters)
+
+    def revive(self, record: DeadLetterReplayRecord) -> None:
+        """Make dead letters due again."""
+        if self.dead is not None:
+            known = [each for each in record.sequences if each in self.dead.letters]
+            self.dead.remove(known)
+            self.own_cursor().revive(known)
 
 
 class TenantUsage(Struct):
@@ -101,6 +126,9 @@ class _Saved(Struct):
     created: int
     versions: list[Version]
     cursor: tuple[int, list[int]] | None
+    revived: list[int] = []
+    dead: list[DeadLetter] = []
+    dead_total: int = 0
 
 
 class _Checkpoint(Struct):
@@ -141,10 +169,16 @@ class BrokerState:
                 self._remove(meta)
             case CursorRecord():
                 found = self.subscriptions.get((meta.tenant, meta.id))
-                if found is not None and meta.replay:
-                    found.cursor = SubscriptionCursor.at(meta.floor)
-                elif found is not None:
-                    found.own_cursor().move(meta.floor, meta.acknowledged)
+                if found is not None:
+                    found.move_cursor(meta)
+            case DeadLetterRecord():
+                found = self.subscriptions.get((meta.tenant, meta.id))
+                if found is not None:
+                    found.bury(meta)
+            case DeadLetterReplayRecord():
+                found = self.subscriptions.get((meta.tenant, meta.id))
+                if found is not None:
+                    found.revive(meta)
             case FeedRecord():
                 if meta.removed:
                     self.feeds.pop(meta.name, None)
@@ -231,6 +265,9 @@ class BrokerState:
                 each.created,
                 list(each.versions),
                 None if each.cursor is None else (each.cursor.floor, sorted(each.cursor.acknowledged)),
+                [] if each.cursor is None else sorted(each.cursor.revived),
+                [] if each.dead is None else list(each.dead.letters.values()),
+                0 if each.dead is None else each.dead.total,
             )
             for each in self.subscriptions.values()
         ]
@@ -263,7 +300,9 @@ class BrokerState:
             record = each.versions[-1].record
             standing = StandingSubscription(each.created, tuple(each.versions))
             if each.cursor is not None:
-                standing.cursor = SubscriptionCursor.at(each.cursor[0], tuple(each.cursor[1]))
+                standing.cursor = SubscriptionCursor.at(each.cursor[0], tuple(each.cursor[1]), tuple(each.revived))
+            if each.dead_total:
+                standing.dead = DeadLetters({letter.sequence: letter for letter in each.dead}, each.dead_total)
             state.subscriptions[record.tenant, record.id] = standing
             state._count(record, 1)
             state.by_subscriber.setdefault((record.tenant, record.subscriber), set()).add(record.id)

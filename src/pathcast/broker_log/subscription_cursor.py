@@ -10,6 +10,9 @@ floor are acknowledged or leased, so a cursor's size is bounded.
 
 A lease ends when it is acknowledged, given back (`nack`) or expired; then the delivery is fetched again, with
 `attempt` one higher. Times are of a monotonic clock that the caller passes.
+
+*Revived* sequences are dead letters that were replayed (dead_letters.py): due again whatever the floor is, and durable
+until they are settled. Floor and acknowledged set do not depend on them.
 """
 
 import heapq
@@ -35,11 +38,13 @@ class SubscriptionCursor(Struct, gc=False):
     leases: dict[int, Lease]
     returned: list[tuple[float, int]]  # a heap of when a delivery may be handed out again, and its sequence
     attempts: dict[int, int]
+    revived: set[int]
+    waiting: list[int]  # a heap of the revived sequences that have not been handed out since
 
     @classmethod
-    def at(cls, floor: int, acknowledged: tuple[int, ...] = ()) -> "SubscriptionCursor":
+    def at(cls, floor: int, acknowledged: tuple[int, ...] = (), revived: tuple[int, ...] = ()) -> "SubscriptionCursor":
         """A cursor without leases."""
-        return cls(floor, set(acknowledged), floor, {}, [], {})
+        return cls(floor, set(acknowledged), floor, {}, [], {}, set(revived), sorted(revived))
 
     @property
     def settled(self) -> int:
@@ -52,13 +57,48 @@ class SubscriptionCursor(Struct, gc=False):
 
     def due(self, now: float, limit: int) -> list[int]:
         """At most `limit` deliveries that are to be handed out again."""
-        for sequence, lease in list(self.leases.items()):
-            if lease.expires <= now:
-                self.give_back(sequence, lease.expires)
+        self.expire(now)
         found: list[int] = []
         while self.returned and len(found) < limit and self.returned[0][0] <= now:
             found.append(heapq.heappop(self.returned)[1])
         return found
+
+    def expire(self, now: float) -> None:
+        """End the leases that have run out."""
+        for sequence, lease in list(self.leases.items()):
+            if lease.expires <= now:
+                self.give_back(sequence, lease.expires)
+
+    def exhausted(self, now: float, most: int, hold: float) -> list[tuple[int, int]]:
+        """Deliveries handed out `most` times and not acknowledged, with their attempts.
+
+        They stay out on a lease of `hold` seconds, so that nobody gets them while they become dead letters.
+        """
+        self.expire(now)
+        found = [
+            (sequence, self.attempts[sequence]) for _, sequence in self.returned if self.attempts[sequence] >= most
+        ]
+        if found:
+            gone = {sequence for sequence, _ in found}
+            self.returned = [each for each in self.returned if each[1] not in gone]
+            heapq.heapify(self.returned)
+            self.leases |= {sequence: Lease(now + hold, attempts) for sequence, attempts in found}
+        return sorted(found)
+
+    def revive(self, sequences: Iterable[int]) -> None:
+        """Make dead letters due again."""
+        new = set(sequences) - self.revived
+        self.revived |= new
+        self.waiting = sorted({*self.waiting, *new})
+
+    def take_revived(self, limit: int) -> list[int]:
+        """At most `limit` revived deliveries that have not been handed out since."""
+        taken, self.waiting = self.waiting[:limit], self.waiting[limit:]
+        return taken
+
+    def is_open(self, sequence: int) -> bool:
+        """Whether an acknowledgement of this sequence would change anything."""
+        return sequence in self.revived or (sequence > self.floor and sequence not in self.acknowledged)
 
     def lease(self, sequence: int, expires: float) -> int:
         """Hand a delivery out; returns the number of this attempt, from 1."""
@@ -76,30 +116,43 @@ class SubscriptionCursor(Struct, gc=False):
         return True
 
     def is_out(self, sequence: int) -> bool:
-        """Whether a delivery was handed out and is not acknowledged yet."""
-        return sequence in self.leases or any(found == sequence for _, found in self.returned)
+        """Whether a delivery was handed out and is not acknowledged yet, or is revived."""
+        return (
+            sequence in self.leases or sequence in self.revived or any(found == sequence for _, found in self.returned)
+        )
+
+    def may_die(self, sequence: int, attempts: int) -> bool:
+        """Whether a delivery that was given up after some attempts is still in that condition."""
+        return self.is_out(sequence) and self.attempts.get(sequence, 0) >= attempts
 
     def after_acknowledging(self, sequences: Iterable[int]) -> tuple[int, tuple[int, ...]]:
         """Floor and acknowledged sequences above it once `sequences` are acknowledged; changes nothing.
 
         The floor never passes a sequence that was not fetched: there may be deliveries below it.
         """
-        done = self.acknowledged.union(sequences)
+        done = self.acknowledged.union(sequences) - {each for each in self.revived if each <= self.floor}
         out = (*self.leases, *(found for _, found in self.returned))
-        still_out = [sequence for sequence in out if sequence not in done]
+        still_out = [sequence for sequence in out if sequence not in done and sequence not in self.revived]
         floor = max(self.floor, min(still_out) - 1 if still_out else self.fetched)
         return floor, tuple(sorted(sequence for sequence in done if sequence > floor))
 
-    def move(self, floor: int, acknowledged: tuple[int, ...]) -> None:
-        """Adopt a floor and the acknowledged sequences above it, as a record of the log has them."""
+    def move(self, floor: int, acknowledged: tuple[int, ...], settled: tuple[int, ...] = ()) -> None:
+        """Adopt a floor, the acknowledged sequences above it, and settled ones, as a record of the log has them."""
         done = set(acknowledged)
+        if settled:
+            self.revived -= set(settled)
+            self.waiting = [each for each in self.waiting if each in self.revived]
+
+        def over(found: int) -> bool:
+            return (found <= floor or found in done) and found not in self.revived
+
         self.floor, self.acknowledged = floor, done
         self.fetched = max(self.fetched, floor)
-        for sequence in [found for found in self.leases if found <= floor or found in done]:
+        for sequence in [found for found in self.leases if over(found)]:
             del self.leases[sequence]
-        kept = [(when, found) for when, found in self.returned if found > floor and found not in done]
+        kept = [(when, found) for when, found in self.returned if not over(found)]
         if len(kept) != len(self.returned):
             heapq.heapify(kept)
             self.returned = kept
-        for sequence in [found for found in self.attempts if found <= floor or found in done]:
+        for sequence in [found for found in self.attempts if over(found)]:
             del self.attempts[sequence]

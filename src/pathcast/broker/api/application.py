@@ -86,6 +86,7 @@ def routes() -> list[Route]:
         Route(all_, subscriptions_api.post_subscriptions, methods=["POST"]),
         Route(f"{one}/events", events_api.subscription_events, methods=["GET"]),
         Route(f"{one}/status", pull_api.status, methods=["GET"]),
+        Route(f"{one}/dead-letters", pull_api.dead_letters, methods=["GET"]),
         Route(f"{one}:pull", pull_api.pull, methods=["POST"]),
         Route(f"{one}:ack", pull_api.acknowledge, methods=["POST"]),
         Route(f"{one}:nack", pull_api.give_back, methods=["POST"]),

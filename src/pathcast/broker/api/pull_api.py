@@ -3,7 +3,9 @@
     POST …:pull?limit=&wait=     at most `limit` deliveries, each on a lease of `ack_wait` seconds
     POST …:ack   {"sequences"}   done: these deliveries never come again
     POST …:nack  {"sequences"}   not done: they come again, with `attempt` one higher
-    POST …:replay {"from"}       moves the cursor back (or forward)
+    POST …:replay {"sequence"}   moves the cursor back (or forward)
+    POST …:replay {"dead_letters": true}  makes dead letters due again
+    GET …/dead-letters           what was given up, after `max_deliver` attempts
 
 A delivery whose lease runs out comes again. At most `in_flight` deliveries are out or acknowledged out of order.
 """
@@ -36,9 +38,10 @@ class Sequences(Struct, forbid_unknown_fields=True):
 
 
 class Replay(Struct, forbid_unknown_fields=True):
-    """The first sequence to deliver again."""
+    """What to deliver again: everything from a sequence on, or the dead letters."""
 
-    sequence: int
+    sequence: int | None = None
+    dead_letters: bool = False
 
 
 async def pull(request: Request) -> Response:
@@ -72,7 +75,12 @@ def _pulled(request: Request, standing: StandingSubscription, limit: int) -> Pul
     config = standing.record.config
     tenant, id = access_of(request).tenant, request.path_params["id"]
     return broker_of(request).pull(
-        tenant, id, limit, lease_seconds=config.get("ack_wait", 30.0), in_flight=config.get("in_flight", 256)
+        tenant,
+        id,
+        limit,
+        lease_seconds=config.get("ack_wait", 30.0),
+        in_flight=config.get("in_flight", 256),
+        max_deliver=config.get("max_deliver"),
     )
 
 
@@ -111,26 +119,63 @@ async def give_back(request: Request) -> Response:
         raise ProblemError(422, f"delay must be between 0 and 43,200 seconds, got {wanted.delay}")
     tenant, id = access_of(request).tenant, request.path_params["id"]
     unknown = broker_of(request).give_back(tenant, id, wanted.sequences, wanted.delay)
+    await _buried(request)
     return answer({"returned": len(wanted.sequences) - len(unknown), "without_lease": unknown})
 
 
 async def replay(request: Request) -> Response:
-    """POST /v1/subscriptions/{id}:replay: deliveries from this sequence on come again."""
+    """POST /v1/subscriptions/{id}:replay: deliveries from this sequence on, or dead letters, come again."""
     standing = subscription_of(request)
     broker = broker_of(request)
     wanted = decoded(await body_of(request, JSON_BYTES), Replay, "the replay request")
+    tenant, id = access_of(request).tenant, request.path_params["id"]
+    if (wanted.sequence is None) != wanted.dead_letters:
+        raise ProblemError(422, 'a replay needs either {"sequence": N} or {"dead_letters": true}')
+    if wanted.sequence is None:
+        await _buried(request)
+        future, revived, trimmed = broker.revive(tenant, id)
+        await result_of(request, future)
+        return answer({**_status(broker, id, standing), "replayed": len(revived), "trimmed": trimmed})
     if not 1 <= wanted.sequence <= broker.matched_to + 1:
         raise ProblemError(422, f"sequence must be between 1 and {broker.matched_to + 1}, got {wanted.sequence}")
     if wanted.sequence < broker.log.first:
         raise ProblemError(410, f"documents before {broker.log.first} were trimmed; replay from {broker.log.first}")
-    tenant, id = access_of(request).tenant, request.path_params["id"]
     await result_of(request, broker.change([CursorRecord(tenant, id, wanted.sequence - 1, replay=True)]))
     return answer(_status(broker, id, standing))
 
 
 async def status(request: Request) -> Response:
     """GET /v1/subscriptions/{id}/status: cursor, head, and what is out."""
-    return answer(_status(broker_of(request), request.path_params["id"], subscription_of(request)))
+    standing = subscription_of(request)
+    await _buried(request)
+    return answer(_status(broker_of(request), request.path_params["id"], standing))
+
+
+async def dead_letters(request: Request) -> Response:
+    """GET /v1/subscriptions/{id}/dead-letters?limit=&after=: by sequence; `next` is the `after` of the next page."""
+    standing = subscription_of(request)
+    limit, after = whole_number(request, "limit", 100, LIMIT), whole_number(request, "after", 0, 1 << 62)
+    await _buried(request)
+    letters, more = ([], False) if standing.dead is None else standing.dead.page(after, limit)
+    content: dict[str, Any] = {"dead_letters": letters, **_dead(standing)}
+    if more:
+        content["next"] = letters[-1].sequence
+    return answer(content)
+
+
+async def _buried(request: Request) -> None:
+    """Give up what has had its last attempt, and wait until that is durable."""
+    standing = subscription_of(request)
+    cursor, most = standing.cursor, standing.record.config.get("max_deliver")
+    if most is not None and cursor is not None and cursor.attempts:
+        bury, tenant = broker_of(request).bury, access_of(request).tenant
+        await result_of(request, await asyncio.to_thread(bury, tenant, request.path_params["id"], most))
+
+
+def _dead(standing: StandingSubscription) -> dict[str, int]:
+    """How many dead letters are kept, and how many there ever were."""
+    dead = standing.dead
+    return {"kept": 0, "total": 0} if dead is None else {"kept": len(dead.letters), "total": dead.total}
 
 
 def _status(broker: Any, id: str, standing: StandingSubscription) -> dict[str, Any]:
@@ -142,6 +187,7 @@ def _status(broker: Any, id: str, standing: StandingSubscription) -> dict[str, A
         "lag": max(0, broker.matched_to - cursor.settled),
         "out": len(cursor.leases),
         "acknowledged_out_of_order": len(cursor.acknowledged),
+        "dead_letters": _dead(standing),
     }
 
 
