@@ -31,6 +31,7 @@ from .completions import Completions
 from .metrics import show_metrics
 from .middleware.access_control import AccessControl
 from .middleware.body_memory import BodyMemory, HeldBytes
+from .openapi.document import openapi, show_openapi
 from .problems import on_http_error, on_pathcast_error
 from .tenant_quotas import TenantQuotas
 from .wakeups import Wakeups
@@ -63,6 +64,7 @@ def application(broker: Broker, settings: BrokerSettings | None = None) -> Starl
         ],
         exception_handlers={PathcastError: on_pathcast_error, HTTPException: on_http_error},
     )
+    app.state.openapi = openapi(app.routes)
     app.state.broker = broker
     app.state.explaining = asyncio.Semaphore(1)
     metrics = app.state.metrics = Metrics(broker)
@@ -104,6 +106,7 @@ def routes() -> list[Route]:
         Route("/v1/tenants", tenants_api.list_tenants, methods=["GET"]),
         Route("/v1/tenants/{tenant}", tenants_api.get_tenant, methods=["GET"]),
         Route("/v1/tenants/{tenant}", tenants_api.put_tenant, methods=["PUT"]),
+        Route("/openapi.json", show_openapi, methods=["GET"]),
         Route("/metrics", show_metrics, methods=["GET"]),
         Route("/healthz", operations_api.health, methods=["GET"]),
         Route("/readyz", operations_api.ready, methods=["GET"]),

@@ -13,16 +13,19 @@ or kept as a dead letter with `?invalid=keep`.
 import asyncio
 import base64
 import binascii
-from typing import Any, Final
+from typing import Final, NotRequired, TypedDict
 
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET, Struct, UnsetType, to_builtins
 from starlette.requests import Request
 from starlette.responses import Response
+
+from pathcast.broker_log import Failure
 
 from ..requests import Accepted, Publication, Rejected
 from .access import Access
 from .metrics import metrics_of
-from .problems import ProblemError, position, problem_of
+from .openapi import Answer, Choice, Content, Header, describes
+from .problems import Position, ProblemError, problem_of
 from .request_bodies import answer, body_of, decoded
 from .request_context import access_of, broker_of, feed_of, quotas_of, result_of
 
@@ -60,8 +63,63 @@ class CloudEvent(Struct):
         return Publication(body, self.id, self.datacontenttype, given)
 
 
+class Published(TypedDict):
+    """A document that is durable; `duplicate`: it was already; `error`: it is kept as a dead letter."""
+
+    sequence: int
+    duplicate: bool
+    error: NotRequired[Failure]
+
+
+class EventError(Position, total=False):
+    """Why an event was rejected (`status`, `detail`), or why its document is kept as a dead letter (`reason`)."""
+
+    status: int
+    detail: str
+    reason: str
+
+
+class EventResult(TypedDict, total=False):
+    """An event of a batch: an accepted one has a sequence, a rejected one only the error."""
+
+    sequence: int
+    duplicate: bool
+    error: EventError
+
+
+class BatchResult(TypedDict):
+    """A result per event, in the order of the events."""
+
+    results: list[EventResult]
+
+
+INVALID: Final = Choice("invalid", "Reject an unreadable document, or keep it as a dead letter.", ("reject", "keep"))
+CE_ID: Final = Header("ce-id", "The publisher's id of the document: one that comes again is a duplicate.")
+KEY: Final = Header("idempotency-key", "As ce-id.")
+CE_SOURCE: Final = Header("ce-source", "The source within which the id is unique; other ce- headers are kept, too.")
+_EVENT: Final = {"id": "story-2", "source": "desk", "data": "<nitf><title>Sun</title></nitf>"}
+
+
+@describes(
+    "documents",
+    scope="publish:{feed}",
+    parameters=(INVALID, CE_ID, KEY, CE_SOURCE),
+    body=(
+        Content(None, "application/xml", "<nitf><title>Rain</title></nitf>"),
+        Content(CloudEvent, SINGLE, _EVENT),
+        Content(list[CloudEvent], BATCH, [{**_EVENT, "id": "story-3"}, {**_EVENT, "id": "story-4"}]),
+    ),
+    responses={
+        202: Answer(Content(Published | BatchResult), "Durable; a batch is answered with a result per event."),
+        422: Answer(BatchResult, "No event of the batch was accepted."),
+    },
+    errors=(422, 429, 507),
+)
 async def publish(request: Request) -> Response:
-    """POST /v1/feeds/{feed}/documents."""
+    """POST /v1/feeds/{feed}/documents: publish a document, or up to 1,024 as a batch of CloudEvents.
+
+    Any other content type is that of the document. `line` and `column` of an error are those in the document.
+    """
     access, feed = access_of(request), feed_of(request)
     access.check_publish(feed)
     keep = _keep_invalid(request)
@@ -75,13 +133,13 @@ async def publish(request: Request) -> Response:
             raise ProblemError(413, f"the batch has {len(events):,} events; send at most {EVENTS:,} per request")
         results = await _published(request, access, feed, events, keep=keep)
         accepted = any(isinstance(result, Accepted) for result in results)
-        return answer({"results": [_result(each) for each in results]}, 202 if accepted or not results else 422)
+        return answer({"results": [_event_result(each) for each in results]}, 202 if accepted or not results else 422)
     if media_type == SINGLE:
         event = decoded(await body_of(request, 2 * limit), CloudEvent, "the CloudEvent")
         (result,) = await _published(request, access, feed, [event], keep=keep)
     else:
         publication = _raw(request, await body_of(request, limit))
-        source = request.headers.get("ce-source", "")
+        source = CE_SOURCE.of(request) or ""
         (result,) = await _sent(request, _publisher(access, source), feed, [publication], keep=keep)
     if isinstance(result, Rejected):
         raise problem_of(result.error)
@@ -123,7 +181,7 @@ def _publisher(access: Access, source: str) -> str:
 def _raw(request: Request, body: bytes) -> Publication:
     """A document in the body; its attributes, if any, in the headers."""
     headers = request.headers
-    id = headers.get("ce-id") or headers.get("idempotency-key")
+    id = CE_ID.of(request) or KEY.of(request)
     attributes = {key[3:]: value for key, value in headers.items() if key.startswith("ce-") and key != "ce-id"}
     attributes.pop("specversion", None)
     media_type = headers.get("content-type", "").partition(";")[0].strip().lower()
@@ -136,17 +194,26 @@ def _raw(request: Request, body: bytes) -> Publication:
 def _keep_invalid(request: Request) -> bool:
     if not request.scope["query_string"]:
         return False
-    text = request.query_params.get("invalid", "reject")
-    if text not in ("keep", "reject"):
-        raise ProblemError(400, f"invalid={text!r}: must be 'keep' or 'reject'")
-    return text == "keep"
+    return INVALID.of(request) == "keep"
 
 
-def _result(result: Accepted | Rejected) -> dict[str, Any]:
+def _event_result(result: Accepted | Rejected) -> EventResult:
     if isinstance(result, Rejected):
         error = problem_of(result.error)
-        return {"error": {"status": error.status, "detail": error.reason, **position(result.error)}}
-    shown: dict[str, Any] = {"sequence": result.sequence, "duplicate": result.duplicate}
+        rejected: EventError = {"status": error.status, "detail": error.reason}
+        if result.error.line is not None:
+            rejected["line"] = result.error.line
+        if result.error.column is not None:
+            rejected["column"] = result.error.column
+        return {"error": rejected}
+    shown: EventResult = {"sequence": result.sequence, "duplicate": result.duplicate}
+    if result.error is not None:
+        shown["error"] = to_builtins(result.error)
+    return shown
+
+
+def _result(result: Accepted) -> Published:
+    shown: Published = {"sequence": result.sequence, "duplicate": result.duplicate}
     if result.error is not None:
         shown["error"] = result.error
     return shown

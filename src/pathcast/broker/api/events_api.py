@@ -17,17 +17,18 @@ else: the next document is looked for when the previous one was taken.
 import asyncio
 from collections.abc import AsyncIterator, Callable, Hashable
 from functools import partial
-from typing import Any, Final
+from typing import Final, NotRequired, TypedDict
 
 from msgspec import json
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
-from pathcast.broker_log import DocumentRecord, StandingSubscription
+from pathcast.broker_log import DocumentRecord, Failure, StandingSubscription
 from pathcast.log import LogEntry, TrimmedError
 
 from ..broker import Broker
 from .metrics import metrics_of
+from .openapi import Answer, Choice, Content, Header, Text, describes
 from .problems import ProblemError
 from .request_context import access_of, broker_of, checked_name, subscription_of, wakeups_of
 from .wakeups import FEEDS, Wakeups
@@ -38,8 +39,48 @@ _STEP: Final = 64
 _HEADERS: Final = {"cache-control": "no-store", "x-accel-buffering": "no"}
 
 
+Gap = TypedDict("Gap", {"from": int, "to": int, "reason": str})
+
+
+class ShownDocument(TypedDict):
+    """A document as deliveries show it; a body that is not UTF-8 comes in Base64. `time`: seconds since 1970, UTC."""
+
+    sequence: int
+    feed: str
+    time: float
+    media_type: str
+    id: NotRequired[str]
+    attributes: NotRequired[dict[str, str]]
+    error: NotRequired[Failure]
+    link: NotRequired[str]
+    body: NotRequired[str]
+    body_base64: NotRequired[bytes]
+
+
+class DocumentEvent(ShownDocument):
+    """A document in a subscriber's events, with the ids of the subscriptions that match."""
+
+    subscriptions: list[str]
+
+
+class End(TypedDict):
+    """The data of `event: end`: the subscription was deleted."""
+
+
+LAST_EVENT_ID: Final = Header("last-event-id", "The id of the last event that came; the stream continues after it.")
+AFTER: Final = Text("after", "As Last-Event-ID, for clients that cannot send headers.")
+BODIES: Final = Choice("bodies", "Documents with their bodies, or with links to them.", ("inline", "links"))
+_SCOPE: Final = "subscribe:{subscriber}"
+_PARAMETERS: Final = (LAST_EVENT_ID, AFTER, BODIES)
+_EVENTS: Final = Answer(
+    Content(ShownDocument | DocumentEvent | Gap | End, "text/event-stream", line=True),
+    "Server-sent events `document`, `gap` and `end`; heartbeats carry the position of the stream as their id.",
+)
+
+
+@describes("deliveries", scope=_SCOPE, parameters=_PARAMETERS, responses={200: _EVENTS}, errors=(404,))
 async def subscription_events(request: Request) -> Response:
-    """GET /v1/subscriptions/{id}/events."""
+    """GET /v1/subscriptions/{id}/events: stream the documents that match a subscription."""
     subscription_of(request)
     key = access_of(request).tenant, request.path_params["id"]
     state = broker_of(request).state
@@ -51,8 +92,9 @@ async def subscription_events(request: Request) -> Response:
     return _stream(request, standing, [("subscription", *key)], named=False)
 
 
+@describes("deliveries", scope="subscribe:{name}", parameters=_PARAMETERS, responses={200: _EVENTS})
 async def subscriber_events(request: Request) -> Response:
-    """GET /v1/subscribers/{name}/events: one event per document, with all matching subscriptions."""
+    """GET /v1/subscribers/{name}/events: stream each document once, with all matching subscriptions of a subscriber."""
     name = checked_name(request.path_params["name"], "subscriber")
     access, state = access_of(request), broker_of(request).state
     access.check_subscriber(name)
@@ -77,16 +119,16 @@ def _stream(
     """A stream of the deliveries of some subscriptions."""
     broker = broker_of(request)
     position, gap = _position(request, broker)
-    inline = _inline(request)
+    inline = BODIES.of(request) == "inline"
     stream = EventStream(broker, wakeups_of(request), standing, keys, position)
     stream.delivered = partial(metrics_of(request).delivered, "events")
     events = stream.events(gap, inline=inline, named=named)
     return StreamingResponse(events, headers=_HEADERS, media_type="text/event-stream")
 
 
-def _position(request: Request, broker: Broker) -> tuple[int, dict[str, Any] | None]:
+def _position(request: Request, broker: Broker) -> tuple[int, Gap | None]:
     """Where a stream begins, and the gap to report first."""
-    text = request.headers.get("last-event-id") or request.query_params.get("after")
+    text = LAST_EVENT_ID.of(request) or AFTER.of(request)
     head = broker.matched_to
     if text is None or text == "":
         return head, None
@@ -95,13 +137,6 @@ def _position(request: Request, broker: Broker) -> tuple[int, dict[str, Any] | N
     if int(text) > head:
         return head, {"from": head + 1, "to": int(text), "reason": "unknown"}
     return int(text), None
-
-
-def _inline(request: Request) -> bool:
-    text = request.query_params.get("bodies", "inline")
-    if text not in ("inline", "links"):
-        raise ProblemError(400, f"bodies={text!r}: must be 'inline' or 'links'")
-    return text == "inline"
 
 
 class EventStream:
@@ -122,7 +157,7 @@ class EventStream:
         self._position = position
         self.delivered: Callable[[list[int]], object] = list  # called with what was just written
 
-    async def events(self, gap: dict[str, Any] | None, *, inline: bool, named: bool) -> AsyncIterator[bytes]:
+    async def events(self, gap: Gap | None, *, inline: bool, named: bool) -> AsyncIterator[bytes]:
         """The stream's bytes."""
         # The first bytes come at once: they show the client that the stream is open, and where it begins.
         yield _heartbeat(self._position)
@@ -208,20 +243,19 @@ def _heartbeat(position: int) -> bytes:
     return b"id: %d\n: heartbeat\n\n" % position
 
 
-def _gap_event(gap: dict[str, Any]) -> bytes:
+def _gap_event(gap: Gap) -> bytes:
     return b"event: gap\ndata: %s\n\n" % json.encode(gap)
 
 
 def _document_event(entry: LogEntry, document: DocumentRecord, ids: list[str] | None, *, inline: bool) -> bytes:
     content = shown_document(entry, document, inline=inline)
-    if ids is not None:
-        content["subscriptions"] = ids
-    return b"id: %d\nevent: document\ndata: %s\n\n" % (entry.sequence, json.encode(content))
+    shown: ShownDocument | DocumentEvent = content if ids is None else {**content, "subscriptions": ids}
+    return b"id: %d\nevent: document\ndata: %s\n\n" % (entry.sequence, json.encode(shown))
 
 
-def shown_document(entry: LogEntry, document: DocumentRecord, *, inline: bool = True) -> dict[str, Any]:
+def shown_document(entry: LogEntry, document: DocumentRecord, *, inline: bool = True) -> ShownDocument:
     """A document as deliveries show it; a body that is not UTF-8 comes in Base64."""
-    content: dict[str, Any] = {
+    content: ShownDocument = {
         "sequence": entry.sequence,
         "feed": document.feed,
         "time": entry.time / 1_000_000,

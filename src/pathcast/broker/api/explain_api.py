@@ -9,7 +9,7 @@ explained, so explanations never take more than one processor.
 """
 
 import asyncio
-from typing import Any, Final
+from typing import Any, Final, NotRequired, TypedDict
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -17,9 +17,10 @@ from starlette.responses import Response
 from pathcast.log import LogError, TrimmedError
 
 from ..explanations import Explained, Explanations
+from .openapi import Content, Text, WholeNumber, describes
 from .operations_api import not_a_document
 from .problems import ProblemError
-from .request_bodies import answer, body_of, whole_number
+from .request_bodies import answer, body_of
 from .request_context import access_of, broker_of, checked_name
 from .subscriptions_api import ids_for
 
@@ -27,13 +28,54 @@ PAGE: Final = 1_000
 _MOST: Final = (1 << 63) - 1
 
 
+SEQUENCE: Final = WholeNumber("sequence", "A document of the log.", None, _MOST)
+FEED: Final = Text("feed", "The feed of the document in the body, if no sequence is given.")
+SUBSCRIPTION: Final = Text("subscription", "Only this subscription, with every step of its pattern.")
+LIMIT: Final = WholeNumber("limit", "Subscriptions at most.", 100, PAGE)
+AFTER: Final = Text("after", "The last id of the page before.")
+
+
+class ExplainedSubscription(TypedDict):
+    """Whether a subscription gets the document, and why; `pattern` and `steps` if only one was asked for."""
+
+    id: str
+    subscriber: str
+    matches: bool
+    reason: str
+    detail: NotRequired[str]
+    pattern: NotRequired[str]
+    steps: NotRequired[list[dict[str, Any]]]
+
+
+class Explanation(TypedDict):
+    """Subscriptions in the order of their ids; `next` is the `after` of the next page."""
+
+    feed: str
+    sequence: NotRequired[int]
+    subscriptions: list[ExplainedSubscription]
+    next: NotRequired[str]
+
+
+@describes(
+    "subscriptions",
+    scope="read:{feed}",
+    parameters=(SEQUENCE, FEED, SUBSCRIPTION, LIMIT, AFTER),
+    body=Content(None, "application/xml", "<nitf><title>Rain</title></nitf>"),
+    body_is_optional=True,
+    responses={200: Explanation},
+    errors=(404, 410, 422),
+)
 async def explain(request: Request) -> Response:
-    """POST /v1/explain."""
+    """POST /v1/explain: explain which subscriptions get a document, and why the others do not.
+
+    The document is one of the log (`sequence`), or that in the body, as if it were published now to `feed`. Only
+    subscriptions for which the token may act are explained.
+    """
     access, state = access_of(request), broker_of(request).state
-    limit = max(1, whole_number(request, "limit", 100, PAGE))
-    one = request.query_params.get("subscription")
+    limit = max(1, LIMIT.of(request))
+    one = SUBSCRIPTION.of(request)
     if one is None:
-        after = request.query_params.get("after", "")
+        after = AFTER.of(request) or ""
         ids = sorted(id for id in ids_for(access, state) if id > after)
     else:
         ids = [checked_name(one, "subscription")]
@@ -51,10 +93,12 @@ async def explain(request: Request) -> Response:
     async with request.app.state.explaining:
         about = await _about(request, body)
         found = await asyncio.to_thread(about.page, chosen)
-    result: dict[str, Any] = {"feed": about.feed}
+    result: Explanation = {
+        "feed": about.feed,
+        "subscriptions": [_shown(each, steps=one is not None) for each in found],
+    }
     if "sequence" in request.query_params:
         result["sequence"] = about.sequence
-    result["subscriptions"] = [_shown(each, steps=one is not None) for each in found]
     if len(found) < len(chosen):
         result["next"] = found[-1].id
     elif len(ids) > limit:
@@ -79,7 +123,7 @@ async def _about(request: Request, body: bytes) -> Explanations:
     access, broker, query = access_of(request), broker_of(request), request.query_params
     if "feed" in query:
         return await asyncio.to_thread(Explanations.of_new, broker, access.tenant, query["feed"], body)
-    sequence = whole_number(request, "sequence", 0, _MOST)
+    sequence = SEQUENCE.of(request)
     try:
         found = await asyncio.to_thread(Explanations.of_logged, broker, access.tenant, sequence)
     except TrimmedError:
@@ -91,8 +135,8 @@ async def _about(request: Request, body: bytes) -> Explanations:
     return found
 
 
-def _shown(found: Explained, *, steps: bool) -> dict[str, Any]:
-    shown: dict[str, Any] = {
+def _shown(found: Explained, *, steps: bool) -> ExplainedSubscription:
+    shown: ExplainedSubscription = {
         "id": found.id,
         "subscriber": found.subscriber,
         "matches": found.matches,

@@ -7,7 +7,7 @@ rejected. `PUT` replaces all settings of the feed: what is left out is as for al
 """
 
 from dataclasses import asdict
-from typing import Annotated, Any, Final
+from typing import Annotated, Final, NotRequired, TypedDict
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field, structs
 from starlette.requests import Request
@@ -16,6 +16,7 @@ from starlette.responses import Response
 from pathcast.broker_log import FeedRecord
 
 from ..broker import Broker
+from .openapi import Answer, Content, describes
 from .problems import ProblemError
 from .request_bodies import JSON_BYTES, answer, body_of, decoded
 from .request_context import access_of, broker_of, feed_of, result_of
@@ -47,8 +48,30 @@ class FeedSettings(Struct, forbid_unknown_fields=True):
     limits: FeedLimits = field(default_factory=FeedLimits)
 
 
+class FeedName(TypedDict):
+    """A feed as readers see it; administrators also see how many patterns are matched with its documents."""
+
+    name: str
+    patterns: NotRequired[int]
+
+
+class FeedNames(TypedDict):
+    """All feeds that the sender may read."""
+
+    feeds: list[FeedName]
+
+
+class Feed(TypedDict):
+    """A feed as administrators read it: what was set, and what is in force."""
+
+    name: str
+    limits: dict[str, int]
+    limits_in_force: dict[str, int]
+
+
+@describes("feeds", responses={200: FeedNames})
 async def list_feeds(request: Request) -> Response:
-    """GET /v1/feeds."""
+    """GET /v1/feeds: list the feeds that the token may read."""
     access, broker = access_of(request), broker_of(request)
     names = sorted(name for name in broker.state.feeds.copy() if access.read is None or name in access.read)
     if not access.administer:  # the patterns are those of all tenants
@@ -56,8 +79,18 @@ async def list_feeds(request: Request) -> Response:
     return answer({"feeds": [{"name": name, "patterns": len(broker.indexes[name])} for name in names]})
 
 
+@describes(
+    "feeds",
+    scope="administer",
+    body=Content(FeedSettings, example={"limits": {"depth": 50, "size": 1_048_576}}),
+    responses={200: Feed, 201: Answer(Feed, "The feed is new.")},
+    errors=(507,),
+)
 async def put_feed(request: Request) -> Response:
-    """PUT /v1/feeds/{feed}: the settings are in force when this answers."""
+    """PUT /v1/feeds/{feed}: create a feed, or replace its settings.
+
+    The settings are in force when this answers. What is left out is as for all feeds.
+    """
     access_of(request).check_administer()
     name, broker = feed_of(request), broker_of(request)
     wanted: FeedSettings = decoded(await body_of(request, JSON_BYTES), FeedSettings, "the feed")
@@ -66,14 +99,14 @@ async def put_feed(request: Request) -> Response:
     return answer(_shown(broker, name), 201 if is_new else 200)
 
 
+@describes("feeds", scope="administer", responses={200: Feed}, errors=(404,))
 async def get_feed(request: Request) -> Response:
-    """GET /v1/feeds/{feed}."""
+    """GET /v1/feeds/{feed}: read the settings of a feed."""
     access_of(request).check_administer()
     return answer(_shown(broker_of(request), feed_of(request)))
 
 
-def _shown(broker: Broker, name: str) -> dict[str, Any]:
-    """A feed as administrators read it: what was set, and what is in force."""
+def _shown(broker: Broker, name: str) -> Feed:
     record = broker.state.feeds.get(name)
     if record is None:
         raise ProblemError(404, f"there is no feed {name!r}; create it with PUT /v1/feeds/{name}, or publish to it")

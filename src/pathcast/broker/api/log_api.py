@@ -26,12 +26,21 @@ from pathcast.log import ReadLease
 
 from ..broker import Broker
 from ..log_reading import RANGE, LogReading, Wanted
+from .openapi import Answer, Choice, Content, Text, WholeNumber, describes
 from .problems import ProblemError
-from .request_bodies import JSON_BYTES, answer, body_of, decoded, whole_number
+from .request_bodies import JSON_BYTES, answer, body_of, decoded
 from .request_context import access_of, broker_of, checked_name
 
 MEDIA_TYPE: Final = "application/vnd.apache.arrow.stream"
 _END: Final = (1 << 63) - 2
+
+
+FROM: Final = WholeNumber("from", "The first record; without it, the oldest.", None, _END)
+TO: Final = WholeNumber("to", "The last record, inclusive; the answer may end before.", _END, _END)
+KINDS_WANTED: Final = Text("kinds", f"Kinds of records, separated by commas: {', '.join(KINDS)}.")
+FEEDS_WANTED: Final = Text("feeds", "Feeds, separated by commas; without it, all.")
+BODIES: Final = Choice("bodies", "Whether documents come with their bodies.", ("inline", "none"))
+LEASE: Final = Text("lease", "A lease that keeps these records, and is extended.")
 
 
 class LeaseRequest(Struct, forbid_unknown_fields=True):
@@ -55,20 +64,37 @@ class Leases(Struct):
     leases: list[Lease]
 
 
+@describes(
+    "log",
+    scope="administer",
+    parameters=(FROM, TO, KINDS_WANTED, FEEDS_WANTED, BODIES, LEASE),
+    responses={
+        200: Answer(
+            Content(None, MEDIA_TYPE),
+            "An Arrow stream of records.",
+            {
+                "pathcast-from": "The first sequence that the answer covers.",
+                "pathcast-to": "The last sequence that the answer covers.",
+                "pathcast-head": "The last sequence of the log.",
+            },
+        )
+    },
+    errors=(404, 410, 422, 429),
+)
 async def read_log(request: Request) -> Response:
-    """GET /v1/log."""
+    """GET /v1/log: stream records of the log as Arrow."""
     broker = _whole_log(request)
     head = broker.matched_to
-    begin = whole_number(request, "from", broker.log.first, _END)
+    begin = FROM.of(request, broker.log.first)
     if begin < 1:
         raise ProblemError(400, "from=0: sequences begin at 1; omit from to read from the oldest record on")
     if begin > head + 1:
         raise ProblemError(
             422, f"from={begin} is beyond the end of the log, which has records up to {head}; is this the same log?"
         )
-    to = min(whole_number(request, "to", _END, _END), head, begin + RANGE - 1)
-    wanted = Wanted(begin, max(begin, to + 1), _kinds(request), _feeds(request), _bodies(request))
-    lease = request.query_params.get("lease")
+    to = min(TO.of(request), head, begin + RANGE - 1)
+    wanted = Wanted(begin, max(begin, to + 1), _kinds(request), _feeds(request), BODIES.of(request) == "inline")
+    lease = LEASE.of(request)
     if lease is not None and await asyncio.to_thread(broker.leases.extend, lease) is None:
         raise _no_lease()
     reading = await _taken(LogReading, broker.log, broker.leases, wanted, lease)
@@ -102,8 +128,15 @@ class LogAnswer(StreamingResponse):
                 yield piece
 
 
+@describes(
+    "log",
+    scope="administer",
+    body=Content(LeaseRequest, example={"from": 1}),
+    responses={201: Lease},
+    errors=(410, 422, 429),
+)
 async def post_lease(request: Request) -> Response:
-    """POST /v1/log/leases: 201, or 410 with `first` if a record was trimmed already."""
+    """POST /v1/log/leases: keep records from a sequence on, for a minute; 410 if they are trimmed already."""
     broker = _whole_log(request)
     wanted = await _lease_request(request)
     head = broker.matched_to
@@ -113,15 +146,23 @@ async def post_lease(request: Request) -> Response:
     return answer(_shown(broker, lease), 201)
 
 
+@describes("log", scope="administer", responses={200: Leases})
 async def list_leases(request: Request) -> Response:
-    """GET /v1/log/leases: leases of requests in progress, too."""
+    """GET /v1/log/leases: list all leases, those of requests in progress, too."""
     broker = _whole_log(request)
     held = await asyncio.to_thread(broker.leases.held)
     return answer(Leases([_shown(broker, each) for each in held]))
 
 
+@describes(
+    "log",
+    scope="administer",
+    body=Content(LeaseRequest, example={"from": 2}),
+    responses={200: Lease},
+    errors=(404, 422),
+)
 async def put_lease(request: Request) -> Response:
-    """PUT /v1/log/leases/{id}: extend a lease, and move its place forward."""
+    """PUT /v1/log/leases/{lease}: extend a lease, and move its place forward."""
     broker = _whole_log(request)
     wanted = await _lease_request(request)
     lease = await asyncio.to_thread(broker.leases.extend, request.path_params["lease"], wanted.begin or 0)
@@ -130,8 +171,9 @@ async def put_lease(request: Request) -> Response:
     return answer(_shown(broker, lease))
 
 
+@describes("log", scope="administer", responses={204: Answer()}, errors=(404,))
 async def delete_lease(request: Request) -> Response:
-    """DELETE /v1/log/leases/{id}."""
+    """DELETE /v1/log/leases/{lease}: release a lease."""
     broker = _whole_log(request)
     if not await asyncio.to_thread(broker.leases.release, request.path_params["lease"]):
         raise _no_lease()
@@ -178,7 +220,7 @@ def _no_lease() -> ProblemError:
 
 
 def _kinds(request: Request) -> tuple[str, ...] | None:
-    text = request.query_params.get("kinds")
+    text = KINDS_WANTED.of(request)
     if text is None:
         return None
     kinds = tuple(dict.fromkeys(text.split(",")))
@@ -189,12 +231,5 @@ def _kinds(request: Request) -> tuple[str, ...] | None:
 
 
 def _feeds(request: Request) -> frozenset[str] | None:
-    text = request.query_params.get("feeds")
+    text = FEEDS_WANTED.of(request)
     return None if text is None else frozenset(checked_name(name, "feed") for name in text.split(","))
-
-
-def _bodies(request: Request) -> bool:
-    text = request.query_params.get("bodies", "inline")
-    if text not in ("inline", "none"):
-        raise ProblemError(400, f"bodies={text[:40]!r}: must be 'inline' or 'none'")
-    return text == "inline"

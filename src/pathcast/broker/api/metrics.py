@@ -7,6 +7,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from ..observation.metrics import Metrics
+from .openapi import Content, describes
 from .request_context import access_of
 
 
@@ -16,8 +17,9 @@ def metrics_of(request: Request) -> Metrics:
     return metrics
 
 
+@describes("operation", scope="administer", responses={200: Content(str, "text/plain")})
 async def show_metrics(request: Request) -> Response:
-    """GET /metrics."""
+    """GET /metrics: show counters and gauges in the format of Prometheus."""
     access_of(request).check_administer()
     metrics = metrics_of(request)
     lags = await asyncio.to_thread(metrics.lags)

@@ -9,14 +9,24 @@ from starlette.responses import PlainTextResponse, Response
 
 from pathcast.log import LogError, TrimmedError
 
+from .openapi import Answer, Content, describes
 from .problems import ProblemError
 from .request_context import access_of, broker_of
 
 _MEDIA_TYPE: Final = re.compile(r"[A-Za-z0-9!#$&^_.+-]{1,127}/[A-Za-z0-9!#$&^_.+-]{1,127}")
 
 
+_TEXT: Final = Content(str, "text/plain")
+
+
+@describes(
+    "documents",
+    scope="read:{feed}",
+    responses={200: Answer(Content(None, "*/*"), "The document.", {"pathcast-feed": "The feed of the document."})},
+    errors={404: "No such document, or the token may not read it.", 410: ""},
+)
 async def get_document(request: Request) -> Response:
-    """GET /v1/documents/{sequence}: the bytes as they came."""
+    """GET /v1/documents/{sequence}: read a document, byte by byte as it was published."""
     sequence = int(request.path_params["sequence"])
     broker = broker_of(request)
     try:
@@ -42,6 +52,7 @@ def not_a_document(sequence: int) -> ProblemError:
     return ProblemError(404, f"record {sequence} is not a document that you may read")
 
 
+@describes("operation", responses={200: _TEXT, 503: Answer(_TEXT, "The broker has stopped.")})
 async def health(request: Request) -> Response:
     """GET /healthz: 200 while the process can do its work; 503 means restart it.
 
@@ -51,6 +62,7 @@ async def health(request: Request) -> Response:
     return PlainTextResponse("the broker has stopped; restart it\n", 503) if failed else PlainTextResponse("ok\n")
 
 
+@describes("operation", responses={200: _TEXT, 503: Answer(_TEXT, "Send requests elsewhere.")})
 async def ready(request: Request) -> Response:
     """GET /readyz: 200 while requests are welcome."""
     return await health(request)

@@ -6,7 +6,7 @@
 """
 
 from http import HTTPStatus
-from typing import Any
+from typing import Any, TypedDict
 
 from msgspec import json
 from starlette.exceptions import HTTPException
@@ -48,15 +48,26 @@ def problem_of(error: PathcastError) -> ProblemError:
                 422, error.reason, more={**position(error), "explanation": str(error), "supported": error.supported}
             )
         case LimitError():
-            return ProblemError(413 if "bytes" in error.reason else 422, error.reason, more=position(error))
+            return ProblemError(413 if "bytes" in error.reason else 422, error.reason, more={**position(error)})
         case _:
-            return ProblemError(422, error.reason, more=position(error))
+            return ProblemError(422, error.reason, more={**position(error)})
 
 
-def position(error: PathcastError) -> dict[str, int]:
+class Position(TypedDict, total=False):
+    """Where an error is, as far as that is known."""
+
+    line: int
+    column: int
+
+
+def position(error: PathcastError) -> Position:
     """Line and column of an error, if they are known."""
-    found = {"line": error.line, "column": error.column}
-    return {key: value for key, value in found.items() if value is not None}
+    found: Position = {}
+    if error.line is not None:
+        found["line"] = error.line
+    if error.column is not None:
+        found["column"] = error.column
+    return found
 
 
 def problem_response(problem: ProblemError) -> Response:

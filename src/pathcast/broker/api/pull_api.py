@@ -11,23 +11,27 @@ A delivery whose lease runs out comes again. At most `in_flight` deliveries are 
 """
 
 import asyncio
-from typing import Any, Final
+from typing import Final, NotRequired, TypedDict
 
 from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import Response
 
-from pathcast.broker_log import CursorRecord, StandingSubscription
+from pathcast.broker_log import CursorRecord, DeadLetter, StandingSubscription
 
-from ..broker import Pulled
-from .events_api import shown_document
+from ..broker import Broker, Pulled
+from .events_api import Gap, ShownDocument, shown_document
 from .metrics import metrics_of
+from .openapi import Content, WholeNumber, describes
 from .problems import ProblemError
-from .request_bodies import JSON_BYTES, answer, body_of, decoded, whole_number
+from .request_bodies import JSON_BYTES, answer, body_of, decoded
 from .request_context import access_of, broker_of, result_of, subscription_of, wakeups_of
 
-LIMIT: Final = 1_000
-WAIT_SECONDS: Final = 60
+LIMIT: Final = WholeNumber("limit", "Deliveries at most.", 100, 1_000)
+WAIT: Final = WholeNumber("wait", "Seconds to wait until there is a delivery.", 0, 60)
+LETTERS: Final = WholeNumber("limit", "Dead letters at most.", 100, 1_000)
+AFTER: Final = WholeNumber("after", "The last sequence of the page before.", 0, 1 << 62)
+_SCOPE: Final = "subscribe:{subscriber}"
 
 
 class Sequences(Struct, forbid_unknown_fields=True):
@@ -44,10 +48,70 @@ class Replay(Struct, forbid_unknown_fields=True):
     dead_letters: bool = False
 
 
+class Delivery(ShownDocument):
+    """A document on a lease; `attempt` counts from 1."""
+
+    attempt: int
+
+
+class Deliveries(TypedDict):
+    """What a pull returns; `gap`: documents that were trimmed before they were delivered."""
+
+    deliveries: list[Delivery]
+    gap: NotRequired[Gap]
+
+
+class Acknowledged(TypedDict):
+    """How many deliveries are acknowledged."""
+
+    acknowledged: int
+
+
+class Returned(TypedDict):
+    """How many deliveries come again, and which sequences had no lease."""
+
+    returned: int
+    without_lease: list[int]
+
+
+class DeadLetterCount(TypedDict):
+    """How many dead letters are kept, and how many there ever were."""
+
+    kept: int
+    total: int
+
+
+class DeadLetterPage(DeadLetterCount):
+    """Dead letters by sequence; `next` is the `after` of the next page."""
+
+    dead_letters: list[DeadLetter]
+    next: NotRequired[int]
+
+
+class Status(TypedDict):
+    """The progress of a subscription: everything up to `cursor` is acknowledged, the log ends at `head`."""
+
+    id: str
+    cursor: int
+    head: int
+    lag: int
+    out: int
+    acknowledged_out_of_order: int
+    dead_letters: DeadLetterCount
+
+
+class Replayed(Status):
+    """The progress of a subscription whose dead letters are due again, but for those that were trimmed."""
+
+    replayed: int
+    trimmed: int
+
+
+@describes("deliveries", scope=_SCOPE, parameters=(LIMIT, WAIT), responses={200: Deliveries}, errors=(404,))
 async def pull(request: Request) -> Response:
-    """POST /v1/subscriptions/{id}:pull."""
-    limit = whole_number(request, "limit", 100, LIMIT)
-    wait = whole_number(request, "wait", 0, WAIT_SECONDS)
+    """POST /v1/subscriptions/{id}:pull: take deliveries, each on a lease of `ack_wait` seconds."""
+    limit = LIMIT.of(request)
+    wait = WAIT.of(request)
     broker, wakeups = broker_of(request), wakeups_of(request)
     deadline = asyncio.get_running_loop().time() + wait
     while True:
@@ -84,8 +148,8 @@ def _pulled(request: Request, standing: StandingSubscription, limit: int) -> Pul
     )
 
 
-def _shown(pulled: Pulled) -> dict[str, Any]:
-    content: dict[str, Any] = {
+def _shown(pulled: Pulled) -> Deliveries:
+    content: Deliveries = {
         "deliveries": [
             {**shown_document(each.entry, each.document), "attempt": each.attempt} for each in pulled.deliveries
         ]
@@ -95,8 +159,15 @@ def _shown(pulled: Pulled) -> dict[str, Any]:
     return content
 
 
+@describes(
+    "deliveries",
+    scope=_SCOPE,
+    body=Content(Sequences, example={"sequences": [4711]}),
+    responses={200: Acknowledged},
+    errors={404: "", 422: "`unknown` lists sequences that are no deliveries; the others are acknowledged.", 507: ""},
+)
 async def acknowledge(request: Request) -> Response:
-    """POST /v1/subscriptions/{id}:ack: 200 once the acknowledgement is durable."""
+    """POST /v1/subscriptions/{id}:ack: acknowledge deliveries; 200 once that is durable."""
     subscription_of(request)
     wanted = await _sequences(request)
     tenant, id = access_of(request).tenant, request.path_params["id"]
@@ -111,8 +182,15 @@ async def acknowledge(request: Request) -> Response:
     return answer({"acknowledged": len(wanted.sequences)})
 
 
+@describes(
+    "deliveries",
+    scope=_SCOPE,
+    body=Content(Sequences, example={"sequences": [4711], "delay": 1.5}),
+    responses={200: Returned},
+    errors=(404, 422, 507),
+)
 async def give_back(request: Request) -> Response:
-    """POST /v1/subscriptions/{id}:nack."""
+    """POST /v1/subscriptions/{id}:nack: give deliveries back; they come again after `delay` seconds."""
     subscription_of(request)
     wanted = await _sequences(request)
     if not 0 <= wanted.delay <= 43_200:
@@ -123,8 +201,15 @@ async def give_back(request: Request) -> Response:
     return answer({"returned": len(wanted.sequences) - len(unknown), "without_lease": unknown})
 
 
+@describes(
+    "deliveries",
+    scope=_SCOPE,
+    body=Content(Replay, example={"sequence": 1}),
+    responses={200: Replayed | Status},
+    errors=(404, 410, 422, 507),
+)
 async def replay(request: Request) -> Response:
-    """POST /v1/subscriptions/{id}:replay: deliveries from this sequence on, or dead letters, come again."""
+    """POST /v1/subscriptions/{id}:replay: deliver again: everything from a sequence on, or the dead letters."""
     standing = subscription_of(request)
     broker = broker_of(request)
     wanted = decoded(await body_of(request, JSON_BYTES), Replay, "the replay request")
@@ -144,20 +229,23 @@ async def replay(request: Request) -> Response:
     return answer(_status(broker, id, standing))
 
 
+@describes("deliveries", scope=_SCOPE, responses={200: Status}, errors=(404, 507))
 async def status(request: Request) -> Response:
-    """GET /v1/subscriptions/{id}/status: cursor, head, and what is out."""
+    """GET /v1/subscriptions/{id}/status: show cursor, head, and how many deliveries are out."""
     standing = subscription_of(request)
     await _buried(request)
     return answer(_status(broker_of(request), request.path_params["id"], standing))
 
 
+@describes("deliveries", scope=_SCOPE, parameters=(LETTERS, AFTER), responses={200: DeadLetterPage}, errors=(404, 507))
 async def dead_letters(request: Request) -> Response:
-    """GET /v1/subscriptions/{id}/dead-letters?limit=&after=: by sequence; `next` is the `after` of the next page."""
+    """GET /v1/subscriptions/{id}/dead-letters: list deliveries that were given up, by sequence, page by page."""
     standing = subscription_of(request)
-    limit, after = whole_number(request, "limit", 100, LIMIT), whole_number(request, "after", 0, 1 << 62)
+    limit, after = LETTERS.of(request), AFTER.of(request)
     await _buried(request)
     letters, more = ([], False) if standing.dead is None else standing.dead.page(after, limit)
-    content: dict[str, Any] = {"dead_letters": letters, **_dead(standing)}
+    dead = _dead(standing)
+    content: DeadLetterPage = {"dead_letters": letters, "kept": dead["kept"], "total": dead["total"]}
     if more:
         content["next"] = letters[-1].sequence
     return answer(content)
@@ -172,13 +260,13 @@ async def _buried(request: Request) -> None:
         await result_of(request, await asyncio.to_thread(bury, tenant, request.path_params["id"], most))
 
 
-def _dead(standing: StandingSubscription) -> dict[str, int]:
+def _dead(standing: StandingSubscription) -> DeadLetterCount:
     """How many dead letters are kept, and how many there ever were."""
     dead = standing.dead
     return {"kept": 0, "total": 0} if dead is None else {"kept": len(dead.letters), "total": dead.total}
 
 
-def _status(broker: Any, id: str, standing: StandingSubscription) -> dict[str, Any]:
+def _status(broker: Broker, id: str, standing: StandingSubscription) -> Status:
     cursor = standing.own_cursor()
     return {
         "id": id,

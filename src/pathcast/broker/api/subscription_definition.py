@@ -9,7 +9,7 @@
 """
 
 from datetime import datetime
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, NotRequired, TypedDict
 
 from msgspec import Meta, Struct, ValidationError, convert, field
 
@@ -133,16 +133,43 @@ def _begin(begin: int | str, log: Log) -> int | None:
     return begin
 
 
-def shown(id: str, standing: StandingSubscription) -> dict[str, Any]:
+class ShownXPath(TypedDict):
+    """An expression, and the namespaces of its prefixes."""
+
+    expression: str
+    namespaces: NotRequired[dict[str, str]]
+
+
+class ShownFilter(TypedDict):
+    """A filter as clients read it."""
+
+    xpath: ShownXPath
+
+
+class Subscription(TypedDict):
+    """A subscription as clients read it: matched with documents from `valid_from` on, created by record `created`."""
+
+    id: str
+    subscriber: str
+    feeds: list[str]
+    filters: list[ShownFilter]
+    sink: NotRequired[str]
+    config: dict[str, Any]
+    created: int
+    valid_from: int
+    ordinal: int
+
+
+def shown(id: str, standing: StandingSubscription) -> Subscription:
     """A subscription as clients read it."""
     record = standing.record
-    xpath: dict[str, Any] = {"expression": record.expression}
+    xpath: ShownXPath = {"expression": record.expression}
     if record.namespaces:
         xpath["namespaces"] = record.namespaces
-    found: dict[str, Any] = {
+    found: Subscription = {
         "id": id,
         "subscriber": record.subscriber,
-        "feeds": record.feeds,
+        "feeds": list(record.feeds),
         "filters": [{"xpath": xpath}],
         "config": record.config,
         "created": standing.created,

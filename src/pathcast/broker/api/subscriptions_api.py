@@ -3,7 +3,7 @@
 import asyncio
 from heapq import nsmallest
 from operator import itemgetter
-from typing import Any, Final
+from typing import Final, NotRequired, TypedDict
 
 from msgspec import Struct
 from starlette.requests import Request
@@ -14,10 +14,11 @@ from pathcast.errors import PathcastError
 
 from ..broker import Broker
 from .access import Access
+from .openapi import NDJSON, Answer, Content, Text, WholeNumber, describes
 from .problems import ProblemError, problem_of
-from .request_bodies import JSON_BYTES, answer, body_of, decoded, whole_number
+from .request_bodies import JSON_BYTES, answer, body_of, decoded
 from .request_context import access_of, broker_of, checked_name, quotas_of, result_of, subscription_of
-from .subscription_definition import Definition, record_of, shown
+from .subscription_definition import Definition, Subscription, record_of, shown
 
 # Subscriptions per page, and per bulk request.
 PAGE: Final = 1_000
@@ -29,8 +30,62 @@ class BulkItem(Definition):
     """One line of a bulk request; it needs an id."""
 
 
+class Ended(TypedDict):
+    """A subscription that was deleted, and the sequence where it ends."""
+
+    id: str
+    ended: int
+
+
+class SubscriptionPage(TypedDict):
+    """Subscriptions in the order of their ids; `next` is the `after` of the next page."""
+
+    subscriptions: list[Subscription]
+    total: int
+    next: NotRequired[str]
+
+
+class LineError(TypedDict):
+    """What is wrong with a line of a bulk request."""
+
+    line: int
+    status: int
+    detail: str
+
+
+class BulkResult(TypedDict):
+    """How many lines were accepted and rejected, and what is wrong with the first of those."""
+
+    accepted: int
+    rejected: int
+    errors: list[LineError]
+
+
+LIMIT: Final = WholeNumber("limit", "Subscriptions at most.", 100, PAGE)
+AFTER: Final = Text("after", "The last id of the page before.")
+SUBSCRIBER: Final = Text("subscriber", "Only those of this subscriber.")
+_SCOPE: Final = "subscribe:{subscriber}"
+_EXAMPLE: Final = {
+    "subscriber": "ada",
+    "feeds": ["news"],
+    "filters": [{"xpath": {"expression": "//f:quote[@price > 5]", "namespaces": {"f": "urn:f"}}}],
+    "config": {"from": "now", "in_flight": 256, "ack_wait": 30, "max_deliver": 10},
+}
+_LINES: Final = '{"id": "titles", "xpath": "//title"}\n{"id": "quotes", "xpath": "//quote"}\n'
+
+
+@describes(
+    "subscriptions",
+    scope=_SCOPE,
+    body=Content(Definition, example=_EXAMPLE),
+    responses={200: Answer(Subscription, "Changed."), 201: Answer(Subscription, "Created.")},
+    errors=(409, 410, 422, 429, 507),
+)
 async def put_subscription(request: Request) -> Response:
-    """PUT /v1/subscriptions/{id}: 201 if it is new, 200 if it was changed."""
+    """PUT /v1/subscriptions/{id}: create a subscription, or change it.
+
+    It is in force when this answers: every document with a later sequence is matched with it.
+    """
     access, broker = access_of(request), broker_of(request)
     id = checked_name(request.path_params["id"], "subscription")
     definition = decoded(await body_of(request, JSON_BYTES), Definition, "the subscription")
@@ -50,37 +105,40 @@ async def put_subscription(request: Request) -> Response:
     return answer(shown(id, found), 200 if before is not None else 201)
 
 
+@describes("subscriptions", scope=_SCOPE, responses={200: Subscription}, errors=(404,))
 async def get_subscription(request: Request) -> Response:
-    """GET /v1/subscriptions/{id}."""
+    """GET /v1/subscriptions/{id}: read a subscription."""
     return answer(shown(request.path_params["id"], subscription_of(request)))
 
 
+@describes("subscriptions", scope=_SCOPE, responses={200: Ended}, errors=(404, 507))
 async def delete_subscription(request: Request) -> Response:
-    """DELETE /v1/subscriptions/{id}: it ends where the answer's sequence stands in the log."""
+    """DELETE /v1/subscriptions/{id}: end a subscription; it ends where the answer's sequence stands in the log."""
     subscription_of(request)
     id = request.path_params["id"]
     sequence = await result_of(request, broker_of(request).unsubscribe(access_of(request).tenant, id))
     return answer({"id": id, "ended": sequence})
 
 
+@describes("subscriptions", parameters=(LIMIT, AFTER, SUBSCRIBER), responses={200: SubscriptionPage})
 async def list_subscriptions(request: Request) -> Response:
-    """GET /v1/subscriptions?limit=&after=&subscriber=: in the order of ids; `next` is the `after` of the next page."""
+    """GET /v1/subscriptions: list subscriptions in the order of their ids, page by page."""
     access, state = access_of(request), broker_of(request).state
-    limit = whole_number(request, "limit", 100, PAGE)
-    after = request.query_params.get("after", "")
-    subscriber = request.query_params.get("subscriber")
+    limit = LIMIT.of(request)
+    after = AFTER.of(request) or ""
+    subscriber = SUBSCRIBER.of(request)
     if subscriber is not None:
         access.check_subscriber(subscriber)
         ids = list(state.by_subscriber.get((access.tenant, subscriber), ()))
     else:
         ids = ids_for(access, state)
     page = nsmallest(limit + 1, (id for id in ids if id > after))
-    found: list[dict[str, Any]] = []
+    found: list[Subscription] = []
     for id in page[:limit]:
         standing = state.subscriptions.get((access.tenant, id))
         if standing is not None and (access.subscribers is None or standing.record.subscriber in access.subscribers):
             found.append(shown(id, standing))
-    result: dict[str, Any] = {"subscriptions": found, "total": len(ids)}
+    result: SubscriptionPage = {"subscriptions": found, "total": len(ids)}
     if len(page) > limit:
         result["next"] = page[limit - 1]
     return answer(result)
@@ -94,11 +152,20 @@ def ids_for(access: Access, state: BrokerState) -> list[str]:
     return [id for each in of for id in list(each)]
 
 
+@describes(
+    "subscriptions",
+    scope=_SCOPE,
+    body=Content(
+        BulkItem, NDJSON, '{"id": "titles", "xpath": "//title"}\n{"id": "quotes", "xpath": "//quote"}\n', line=True
+    ),
+    responses={200: BulkResult, 422: Answer(BulkResult, "No line was accepted.")},
+    errors=(507,),
+)
 async def post_subscriptions(request: Request) -> Response:
-    """POST /v1/subscriptions: one subscription per line (NDJSON); the good ones are created, the others reported."""
+    """POST /v1/subscriptions: create or change many subscriptions, one per line; faulty lines are reported."""
     access, broker = access_of(request), broker_of(request)
     lines = (await body_of(request, BULK_BYTES)).splitlines()
-    errors: list[dict[str, Any]] = []
+    errors: list[LineError] = []
     created, quotas = 0, quotas_of(request)
     for begin in range(0, len(lines), BULK_GROUP):
         group = list(enumerate(lines[begin : begin + BULK_GROUP], begin + 1))
@@ -118,19 +185,20 @@ async def post_subscriptions(request: Request) -> Response:
             quotas.settle(records)
         created += len(records)
         errors += sorted(wrong, key=itemgetter("line"))
-    return answer({"accepted": created, "errors": errors[:PAGE], "rejected": len(errors)}, 200 if created else 422)
+    result: BulkResult = {"accepted": created, "errors": errors[:PAGE], "rejected": len(errors)}
+    return answer(result, 200 if created else 422)
 
 
-def _error(line: int, problem: ProblemError) -> dict[str, Any]:
+def _error(line: int, problem: ProblemError) -> LineError:
     return {"line": line, "status": problem.status, "detail": problem.reason}
 
 
 def _records(
     group: list[tuple[int, bytes]], access: Access, broker: Broker
-) -> tuple[list[tuple[int, SubscriptionRecord]], list[dict[str, Any]]]:
+) -> tuple[list[tuple[int, SubscriptionRecord]], list[LineError]]:
     """The records of some lines, with their lines, and what is wrong with the other lines."""
     records: list[tuple[int, SubscriptionRecord]] = []
-    errors: list[dict[str, Any]] = []
+    errors: list[LineError] = []
     for number, line in group:
         if not line.strip():
             continue
@@ -154,6 +222,13 @@ class Check(Struct):
     normal_form: str
 
 
+@describes(
+    "subscriptions",
+    scope=_SCOPE,
+    body=Content(Definition, example={"xpath": "//title[. = 'Rain']"}),
+    responses={200: Check},
+    errors=(410, 422),
+)
 async def check_subscription(request: Request) -> Response:
     """POST /v1/subscriptions:check: parse a subscription without saving it."""
     definition = decoded(await body_of(request, JSON_BYTES), Definition, "the subscription")

@@ -7,7 +7,7 @@ that the log holds. `{"guard": null}` masks nothing from then on.
 """
 
 import asyncio
-from typing import Any
+from typing import TypedDict
 
 from msgspec import Struct, field
 from starlette.requests import Request
@@ -18,6 +18,7 @@ from pathcast.errors import PathcastError
 from pathcast.patterns import parse
 
 from ..broker import Broker
+from .openapi import Content, describes
 from .problems import ProblemError, problem_of
 from .request_bodies import JSON_BYTES, answer, body_of, decoded
 from .request_context import access_of, broker_of, checked_name, result_of
@@ -31,8 +32,41 @@ class TenantSettings(Struct, forbid_unknown_fields=True):
     begin: int | str = field(name="from", default="now")
 
 
+Guarded = TypedDict("Guarded", {"from": int})
+
+
+class GuardSpan(Guarded):
+    """A guard in force from a sequence on, up to the next; without an expression, nothing is masked."""
+
+    expression: str | None
+    namespaces: dict[str, str]
+
+
+class Tenant(TypedDict):
+    """A tenant as administrators read it: `guards` in order, each in force up to the next."""
+
+    tenant: str
+    guards: list[GuardSpan]
+
+
+class TenantList(TypedDict):
+    """All tenants that have subscriptions or a guard."""
+
+    tenants: list[Tenant]
+
+
+@describes(
+    "tenants",
+    scope="administer",
+    body=Content(TenantSettings, example={"guard": {"expression": "//public", "namespaces": {}}, "from": "now"}),
+    responses={200: Tenant},
+    errors=(422, 507),
+)
 async def put_tenant(request: Request) -> Response:
-    """PUT /v1/tenants/{tenant}: the settings are in force when this answers."""
+    """PUT /v1/tenants/{tenant}: set the guard of a tenant, which masks documents that do not match it.
+
+    The guard is in force when this answers; with `from`, also for documents that the log already has.
+    """
     access_of(request).check_administer()
     tenant, broker = checked_name(request.path_params["tenant"], "tenant"), broker_of(request)
     wanted: TenantSettings = decoded(await body_of(request, JSON_BYTES), TenantSettings, "the tenant")
@@ -41,14 +75,16 @@ async def put_tenant(request: Request) -> Response:
     return answer(_shown(broker, tenant))
 
 
+@describes("tenants", scope="administer", responses={200: Tenant})
 async def get_tenant(request: Request) -> Response:
-    """GET /v1/tenants/{tenant}."""
+    """GET /v1/tenants/{tenant}: read the guards of a tenant."""
     access_of(request).check_administer()
     return answer(_shown(broker_of(request), checked_name(request.path_params["tenant"], "tenant")))
 
 
+@describes("tenants", scope="administer", responses={200: TenantList})
 async def list_tenants(request: Request) -> Response:
-    """GET /v1/tenants: all tenants that have subscriptions or a guard."""
+    """GET /v1/tenants: list all tenants that have subscriptions or a guard."""
     access_of(request).check_administer()
     broker = broker_of(request)
     names = {tenant for tenant, _ in list(broker.state.by_subscriber)} | set(broker.state.guards)
@@ -72,8 +108,7 @@ def _record(tenant: str, wanted: TenantSettings) -> TenantRecord:
     return TenantRecord(tenant, wanted.guard.expression, pattern, wanted.guard.namespaces, first)
 
 
-def _shown(broker: Broker, tenant: str) -> dict[str, Any]:
-    """A tenant as administrators read it: `guards` in order, each in force up to the next."""
+def _shown(broker: Broker, tenant: str) -> Tenant:
     spans = broker.state.guards.get(tenant, ())
     return {
         "tenant": tenant,

@@ -17,12 +17,12 @@ ADMINISTER: Final = "administer"
 EVERYTHING: Final = "*"
 _KINDS: Final = frozenset({"publish", "read", "subscribe"})
 # Names of feeds, subscriptions, subscribers and tenants: they stand in paths, so they have no slash and no colon.
-_NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.~@-]{0,127}")
+NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.~@-]{0,127}")
 
 
 def is_name(text: str) -> bool:
     """Whether a text can name a feed, subscription, subscriber or tenant."""
-    return _NAME.fullmatch(text) is not None
+    return NAME.fullmatch(text) is not None
 
 
 def checked_scopes(scopes: Iterable[str]) -> tuple[str, ...]:

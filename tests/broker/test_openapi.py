@@ -1,0 +1,291 @@
+"""`/openapi.json`: it is valid, and real requests, some for every operation, are answered as it describes.
+
+REQUESTS are carried out one after the other against one broker. A request has the body of the operation's own example,
+unless the row gives another. Answers are validated strictly: a field that the schema lacks is an error, too.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+import pytest
+from jsonschema import Draft202012Validator
+from openapi_spec_validator import OpenAPIV31SpecValidator
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from pathcast.broker.api.application import routes
+from pathcast.broker.api.openapi import DescriptionError, describes
+from pathcast.broker.api.openapi.document import openapi
+
+from .served_broker import Served, served
+
+DOCUMENT: Any = openapi(routes())
+OPERATIONS = {
+    operation["operationId"]: (method.upper(), path, operation)
+    for path, operations in DOCUMENT["paths"].items()
+    for method, operation in operations.items()
+}
+
+
+class Row(NamedTuple):
+    """A request and the status of its answer. `{name.field}` in a path is a field of an earlier answer."""
+
+    operation: str
+    status: int
+    path: Mapping[str, str] = {}
+    query: Mapping[str, Any] = {}
+    headers: Mapping[str, str] = {}
+    body: Any = None
+    media_type: str = ""
+
+
+NEWS, ADA, LEASE = {"feed": "news"}, {"id": "ada-1"}, {"lease": "{post_lease.id}"}
+BATCH = "application/cloudevents-batch+json"
+REQUESTS = [
+    Row("put_feed", 201, NEWS),
+    Row("put_feed", 200, NEWS),
+    Row("put_feed", 400, NEWS, body={"limit": {}}),
+    Row("get_feed", 200, NEWS),
+    Row("get_feed", 404, {"feed": "none"}),
+    Row("get_feed", 400, {"feed": "a b"}),
+    Row("list_feeds", 200),
+    Row("check_subscription", 200),
+    Row("check_subscription", 422, body={"xpath": "//title["}),
+    Row("put_subscription", 201, ADA),
+    Row(
+        "put_subscription", 200, ADA, body={"xpath": "//title", "sink": "https://example.org/hook", "subscriber": "ada"}
+    ),
+    Row("put_subscription", 400, {"id": "a b"}),
+    Row("get_subscription", 200, ADA),
+    Row("get_subscription", 404, {"id": "none"}),
+    Row("post_subscriptions", 200),
+    Row("post_subscriptions", 422, body="{}\n"),
+    Row("list_subscriptions", 200, query={"limit": 1}),
+    Row("list_subscriptions", 200, query={"after": "ada-1", "subscriber": "ada"}),
+    Row("list_subscriptions", 400, query={"limit": "many"}),
+    Row("publish", 202, NEWS, headers={"ce-id": "story-1", "ce-source": "desk", "ce-type": "story"}),
+    Row("publish", 202, NEWS, media_type="application/cloudevents+json"),
+    Row("publish", 202, NEWS, media_type=BATCH),
+    Row("publish", 202, NEWS, {"invalid": "keep"}, body="<a>\n<b></a>"),
+    Row("publish", 202, NEWS, {"invalid": "keep"}, media_type=BATCH, body=[{"id": "dead", "data": "<a>\n<b></a>"}]),
+    Row("publish", 422, NEWS, body="<a>\n<b></a>"),
+    Row("publish", 422, NEWS, media_type=BATCH, body=[{"id": "bad", "data": "<a>\n<b></a>"}]),
+    Row("publish", 400, NEWS, {"invalid": "perhaps"}),
+    Row("publish", 413, NEWS, body=f"<a>{' ' * 2_000_000}</a>"),
+    Row("get_document", 200, {"sequence": "{publish.sequence}"}),
+    Row("get_document", 404, {"sequence": "1"}),
+    Row("subscription_events", 200, ADA, {"after": 1}),
+    Row("subscription_events", 200, ADA, headers={"last-event-id": "999999"}),
+    Row("subscription_events", 404, {"id": "none"}),
+    Row("subscription_events", 400, ADA, {"bodies": "no"}),
+    Row("subscriber_events", 200, {"name": "ada"}, {"after": 1, "bodies": "links"}),
+    Row("subscriber_events", 400, {"name": "ada"}, {"after": "x"}),
+    Row("explain", 200, query={"sequence": "{publish.sequence}"}, body=""),
+    Row("explain", 200, query={"feed": "news", "subscription": "ada-1"}),
+    Row("explain", 200, query={"feed": "news", "limit": 1}),
+    Row("explain", 404, query={"sequence": 1}, body=""),
+    Row("explain", 400, body=""),
+    Row("explain", 422, query={"feed": "news"}, body="<a>\n<b></a>"),
+    Row("pull", 200, ADA, {"limit": 2}),
+    Row("pull", 404, {"id": "none"}),
+    Row("status", 200, ADA),
+    Row("put_subscription", 201, {"id": "once"}, body={"xpath": "//title", "config": {"from": 1, "max_deliver": 1}}),
+    Row("pull", 200, {"id": "once"}),
+    Row("give_back", 200, {"id": "once"}, body={"sequences": ["{publish.sequence}"]}),
+    Row("dead_letters", 200, {"id": "once"}, {"limit": 1}),
+    Row("dead_letters", 404, {"id": "none"}),
+    Row("acknowledge", 200, ADA, body={"sequences": ["{publish.sequence}"]}),
+    Row("acknowledge", 422, ADA),
+    Row("give_back", 200, ADA),
+    Row("give_back", 422, ADA, body={"sequences": [], "delay": -1}),
+    Row("replay", 200, ADA),
+    Row("replay", 200, ADA, body={"dead_letters": True}),
+    Row("replay", 422, ADA, body={"sequence": 0}),
+    Row("delete_subscription", 200, {"id": "quotes"}),
+    Row("delete_subscription", 404, {"id": "quotes"}),
+    Row("post_lease", 201),
+    Row("post_lease", 422, body={"from": 0}),
+    Row("list_leases", 200),
+    Row("put_lease", 200, LEASE),
+    Row("put_lease", 404, {"lease": "none"}),
+    Row("read_log", 200, query={"from": 1, "kinds": "document", "bodies": "none", "lease": "{post_lease.id}"}),
+    Row("read_log", 422, query={"from": 999_999}),
+    Row("delete_lease", 204, LEASE),
+    Row("delete_lease", 404, LEASE),
+    Row("put_tenant", 200, {"tenant": "desk"}),
+    Row("put_tenant", 422, {"tenant": "desk"}, body={"guard": None, "from": 0}),
+    Row("get_tenant", 200, {"tenant": "desk"}),
+    Row("list_tenants", 200),
+    Row("show_metrics", 200),
+    Row("health", 200),
+    Row("ready", 200),
+    Row("show_openapi", 200),
+]
+
+
+class Given(NamedTuple):
+    """An answer: status, media type, and the value that its schema describes."""
+
+    status: int
+    media_type: str
+    values: list[Any]
+
+
+@pytest.fixture(scope="module")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    with served(tmp_path_factory.mktemp("openapi")) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def answers(broker: Served) -> list[Given]:
+    """The answers to all requests."""
+    earlier: dict[str, Any] = {}
+    return [_answer(broker, row, earlier) for row in REQUESTS]
+
+
+def _answer(broker: Served, row: Row, earlier: dict[str, Any]) -> Given:
+    method, path, operation = OPERATIONS[row.operation]
+    for name, value in row.path.items():
+        path = path.replace(f"{{{name}}}", str(_filled(value, earlier)))
+    headers, content = dict(row.headers), None
+    if contents := operation.get("requestBody", {}).get("content"):
+        headers["content-type"] = media_type = row.media_type or next(iter(contents))
+        body = contents[media_type]["example"] if row.body is None else _filled(row.body, earlier)
+        content = body if isinstance(body, str) else json.dumps(body)
+    options: Any = {"params": _filled(row.query, earlier), "headers": headers, "content": content}
+    with broker.http.stream(method, path, **options) as answer:
+        kind = answer.headers.get("content-type", "").partition(";")[0]
+        if kind == "text/event-stream":
+            return Given(answer.status_code, kind, [_first_event(answer.iter_lines())])
+        answer.read()
+    is_json = kind.endswith("json")
+    if is_json and answer.is_success and row.operation not in earlier:
+        earlier[row.operation] = answer.json()
+    return Given(answer.status_code, kind, [answer.json() if is_json else answer.text] if answer.content else [])
+
+
+def _filled(value: Any, earlier: dict[str, Any]) -> Any:
+    """A value with fields of earlier answers in the place of `{name.field}`."""
+    if isinstance(value, Mapping):
+        return {key: _filled(each, earlier) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_filled(each, earlier) for each in value]
+    if isinstance(value, str) and (found := re.fullmatch(r"\{(\w+)\.(\w+)\}", value)):
+        return earlier[found[1]][found[2]]
+    return value
+
+
+def _first_event(lines: Iterator[str]) -> Any:
+    for line in lines:
+        if line.startswith("data: "):
+            return json.loads(line.removeprefix("data: "))
+    raise EOFError
+
+
+def _strict(schema: Any) -> Any:
+    """A schema whose objects have no fields but those that it lists."""
+    if isinstance(schema, list):
+        return [_strict(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    found = {key: _strict(value) for key, value in schema.items()}
+    return {"additionalProperties": False, **found} if isinstance(found.get("properties"), dict) else found
+
+
+def _errors(schema: Any, value: Any, *, strict: bool = True) -> list[str]:
+    """What is wrong with a value by a schema of the document."""
+    if "contentSchema" in schema:
+        schema = schema["contentSchema"]
+    components = DOCUMENT["components"]
+    whole = {**schema, "components": _strict(components) if strict else components}
+    return [error.message for error in Draft202012Validator(whole).iter_errors(value)]
+
+
+def test_the_document_is_valid() -> None:
+    OpenAPIV31SpecValidator(DOCUMENT).validate()
+
+
+def test_every_operation_has_a_request() -> None:
+    assert set(OPERATIONS) - {row.operation for row in REQUESTS} == set()
+
+
+@pytest.mark.parametrize("number", range(len(REQUESTS)), ids=[f"{row.operation}-{row.status}" for row in REQUESTS])
+def test_an_answer_is_as_described(answers: list[Given], number: int) -> None:
+    row, given = REQUESTS[number], answers[number]
+    assert given.status == row.status, given
+    responses = OPERATIONS[row.operation][2]["responses"]
+    assert str(given.status) in responses
+    content = responses[str(given.status)].get("content", {})
+    if not given.values:
+        assert content == {}
+        return
+    described = content.get(given.media_type, content.get("*/*"))
+    assert described is not None, given.media_type
+    if schema := described.get("schema"):
+        assert [_errors(schema, value) for value in given.values] == [[]]
+
+
+def test_examples_fit_their_schemas() -> None:
+    checked = 0
+    for name, (_, _, operation) in OPERATIONS.items():
+        for content in operation.get("requestBody", {}).get("content", {}).values():
+            if "schema" in content:
+                is_lines = "contentSchema" in content["schema"]
+                values = map(json.loads, content["example"].splitlines()) if is_lines else [content["example"]]
+                for value in values:
+                    assert _errors(content["schema"], value) == [], name
+                    checked += 1
+    assert checked >= 10
+
+
+def test_the_document_is_served_without_a_token_on_loopback(broker: Served) -> None:
+    answer = broker.http.get("/openapi.json")
+    assert (answer.status_code, answer.headers["content-type"]) == (200, "application/json")
+    assert answer.json() == DOCUMENT
+
+
+def test_only_open_paths_need_no_token() -> None:
+    assert {name for name, (_, _, operation) in OPERATIONS.items() if operation["security"] == []} == {
+        "health",
+        "ready",
+    }
+
+
+async def undescribed(request: Request) -> Response:
+    """GET /v1/new: do something new."""
+    return Response()
+
+
+@describes("feeds", responses={200: dict[str, int]})
+async def misplaced(request: Request) -> Response:
+    """GET /v1/new: do something new."""
+    return Response()
+
+
+def test_a_route_needs_a_description_that_fits() -> None:
+    with pytest.raises(DescriptionError, match="undescribed has no description; decorate it with @describes"):
+        openapi([Route("/v1/new", undescribed, methods=["GET"])])
+    for path, method in (("/v1/old", "GET"), ("/v1/new", "POST")):
+        with pytest.raises(DescriptionError, match=r"but its docstring describes GET /v1/new"):
+            openapi([Route(path, misplaced, methods=[method])])
+    assert "/v1/new" in openapi([Route("/v1/new", misplaced, methods=["GET"])])["paths"]
+
+
+def test_a_description_that_lacks_something_is_rejected() -> None:
+    async def silent(request: Request) -> Response:
+        return Response()
+
+    async def unknown(request: Request) -> Response:
+        """GET /v1/{what}: show it."""
+        return Response()
+
+    with pytest.raises(DescriptionError, match="must begin 'METHOD /path: summary'"):
+        describes("feeds", responses={})(silent)
+    with pytest.raises(DescriptionError, match="the path has {'what'}; describe it in parameters"):
+        describes("feeds", responses={})(unknown)
+    with pytest.raises(DescriptionError, match="tag 'new' is unknown"):
+        describes("new", responses={})(misplaced)
