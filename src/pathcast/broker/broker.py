@@ -8,6 +8,7 @@ Threads: any thread may call any method. Methods that change something return a 
 change is durable.
 """
 
+import logging
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -29,7 +30,7 @@ from pathcast.broker_log import (
     new_settings,
 )
 from pathcast.documents import Limits
-from pathcast.log import Log, LogEntry, ReadLeases, TrimmedError
+from pathcast.log import Log, LogEntry, LogFullError, ReadLeases, TrimmedError
 
 from .delivery_search import DeliverySearch, Found
 from .feed_index import FeedIndex
@@ -48,6 +49,7 @@ from .requests import (
 from .restart import indexes_for, state_of
 from .sequencer import Hooks, Processed, Sequencer
 
+_LOGGER: Final = logging.getLogger(__name__)
 _LOCKS: Final = 64
 # Deliveries that one step of a pull asks for.
 _STEP: Final = 256
@@ -124,9 +126,13 @@ class Broker:
         """Carry out what was asked for, then write a checkpoint and release the log."""
         self._sequencer.stop()
         self.rebuild.stop()
-        if self._sequencer.failure is None and self.log.head:
-            self.log.write_checkpoint(self.state.head, self.state.checkpoint())
-        self.log.close()
+        try:
+            if self._sequencer.failure is None and self.log.head:
+                self.log.write_checkpoint(self.state.head, self.state.checkpoint())
+        except LogFullError as error:
+            _LOGGER.warning("no checkpoint: %s; the next start reads more of the log", error)
+        finally:
+            self.log.close()
 
     @property
     def failure(self) -> Exception | None:
@@ -190,8 +196,16 @@ class Broker:
         return request.future
 
     def _trim(self, begin: int) -> int:
-        self.log.write_checkpoint(self.state.head, self.state.checkpoint())
-        first = self.leases.trim(min(begin, self.state.head + 1))
+        end = min(begin, self.state.head + 1)
+        try:
+            self.log.write_checkpoint(self.state.head, self.state.checkpoint())
+        except LogFullError:
+            # Trimming must free a full disk: what the latest checkpoint covers can go without another.
+            latest = self.log.checkpoint()
+            if latest is None:
+                raise
+            end = min(end, latest.sequence + 1)
+        first = self.leases.trim(end)
         self.state.forget_before(first)
         if self.rebuild.done:  # otherwise it appends to the same indexes; the next trim drops what is left
             for index in self.indexes.values():
