@@ -33,7 +33,7 @@ def test_a_token_is_shown_once_listed_without_its_secret_and_revoked(tmp_path: P
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("add", "a/b", "--scope", "*"), "name 'a/b': must be"),
+        (("add", "a/b", "--scope", "*"), "invalid name 'a/b'; use 1 to 128"),
         (("add", "ada", "--scope", "write:x"), "unknown scope 'write:x'"),
         (("add", "ada", "--scope", "*", "--days", "0"), "--days must be above 0"),
         (("add", "ada", "--scope", "*", "--days", "nan"), "--days must be above 0"),

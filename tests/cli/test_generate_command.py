@@ -164,7 +164,7 @@ def test_an_empty_folder_may_be_filled(tmp_path: Path) -> None:
         (("documents", "{tmp}/d", "--count", "-1"), "--count"),
         (("documents", "{tmp}/d", "--attribute-probability", "2"), "--attribute-probability"),
         (("documents", "{tmp}/d", "--dtd", "{tmp}/missing.dtd"), "--dtd"),
-        (("documents", "{tmp}/d", "--dtd", "{tmp}/bad.dtd"), "bad.dtd: line 2, column 15: not a usable DTD"),
+        (("documents", "{tmp}/d", "--dtd", "{tmp}/bad.dtd"), "bad.dtd: line 2, column 15: the DTD is malformed"),
         (("documents", "{tmp}/d", "--root", "nobody"), "does not declare the root element 'nobody'"),
         (("documents", "{tmp}/bad.dtd"), "bad.dtd is a file; give a folder"),
         (("documents", "{tmp}/d", "--text", "verse"), "--text"),

@@ -117,9 +117,9 @@ def test_what_is_wrong_is_said(
     ("arguments", "reason"),
     [
         (["integrate", "global.tree", "samples"], "samples.b.xml: no element found"),
-        (["integrate", "bad.dtd"], "bad.dtd: not a usable DTD"),
-        (["integrate", "bytes.tree"], "bytes.tree: the file is not UTF-8"),
-        (["check", "bytes.tree"], "bytes.tree: the file is not UTF-8"),
+        (["integrate", "bad.dtd"], "bad.dtd: the DTD is malformed"),
+        (["integrate", "bytes.tree"], "bytes.tree is not UTF-8; save it"),
+        (["check", "bytes.tree"], "bytes.tree is not UTF-8; save it"),
     ],
     ids=["sample", "dtd", "tree", "mapping"],
 )

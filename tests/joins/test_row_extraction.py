@@ -42,7 +42,7 @@ def test_rows_have_the_values_that_their_paths_lead_to():
 
 def test_a_value_that_cannot_be_read_is_an_error_of_its_row():
     (error,) = extracted(STOCKS, FEED).errors.values()
-    assert error.reason == "column 'per': expected a float, got 'many'"
+    assert error.reason == "invalid value of column 'per': expected a float, got 'many'"
     assert (error.line, error.column) == (3, 28)
 
 
@@ -157,16 +157,16 @@ def test_a_whole_number_that_no_float_equals_is_not_rounded():
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        (("T", "//a[b]", {"n": "."}), "rows: unsupported path '//a[b]'"),
-        (("T", "//a/@b", {"n": "."}), "must select elements"),
-        (("T", "../a", {"n": "."}), "must select elements"),
-        (("T", "//a", {"n": "/b"}), "column 'n': unsupported path '/b'"),
-        (("T", "//a", {"n": "@b/c"}), "column 'n': unsupported path '@b/c'"),
+        (("T", "//a[b]", {"n": "."}), "rows has the unsupported path '//a[b]'"),
+        (("T", "//a/@b", {"n": "."}), "does not select elements"),
+        (("T", "../a", {"n": "."}), "does not select elements"),
+        (("T", "//a", {"n": "/b"}), "column 'n' has the unsupported path '/b'"),
+        (("T", "//a", {"n": "@b/c"}), "column 'n' has the unsupported path '@b/c'"),
         (("T", "//a", {"n": "b number of"}), "unknown kind 'number of'"),
         (("T", "//a", {}), "has no columns"),
-        (("T", "//a", {"n": "."}, ["m"]), "no column 'm'"),
-        (("T", "//a", {"n": "."}, (), "upsert!"), "change: unsupported path 'upsert!'"),
-        (("T", "", {"n": "."}), "the path is empty"),
+        (("T", "//a", {"n": "."}, ["m"]), "names 'm', which is not a column"),
+        (("T", "//a", {"n": "."}, (), "upsert!"), "change has the unsupported path 'upsert!'"),
+        (("T", "", {"n": "."}), "has an empty path"),
         (("T", "//a", {"n": "b/.."}), "unsupported path"),
     ],
 )

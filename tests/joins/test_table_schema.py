@@ -19,7 +19,7 @@ from pathcast.joins.query.table_schema_file import read_schema_file, reference
         ({"A": [5]}, [], "the columns of 'A' must be given as 'name kind, …', got [5]"),
         ({"A": "x, X"}, [], "table 'A' has two columns 'X'"),
         ({"A": "x", "a": "y"}, [], "two tables are named 'a'"),
-        ({"A": "x decimal"}, [], "A.x: unknown kind 'decimal'; the kinds are int, float, string"),
+        ({"A": "x decimal"}, [], "column A.x has the unknown kind 'decimal'; use one of int, float, string"),
         ({"A b": "x"}, [], "the name of a table must consist of letters"),
         ({"A": "x", "B": "y"}, ["A.x = B.z"], "table 'B' has no column 'z'; it has y"),
         ({"A": "x", "B": "y"}, ["A.x = C.y"], "unknown table 'C'; the tables are A, B"),
@@ -31,7 +31,7 @@ from pathcast.joins.query.table_schema_file import read_schema_file, reference
         ({"A": "x", "B": "y", "C": "z"}, ["A.x = B.y and A.x = C.z"], "more than two tables"),
         ({"A": "x", "B": "y"}, ["A.x = B.y", "B.y = A.x"], "already declared"),
         ({"A": "x int", "B": "y string"}, ["A.x = B.y"], "A.x (int) and B.y (string) cannot be joined"),
-        ({"A": {"x": 3}}, [], "A.x: unknown kind '3'; the kinds are int"),
+        ({"A": {"x": 3}}, [], "column A.x has the unknown kind '3'; use one of int"),
         ({"A": "x bytes", "B": "y bytes"}, ["A.x = B.y"], "joins columns of bytes"),
     ],
 )

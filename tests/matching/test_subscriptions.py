@@ -298,7 +298,7 @@ FAULTS = {
         "line 3: id 1 is already in use in line 2; give each subscription its own id",
     ),
     "w.csv": (b"id,xpath\n-4,//a\n", "line 2: id must be a whole number from 1 to .*, got '-4'"),
-    "quote.csv": (b'xpath,subscriber\n//a,ada\n//b,"bob\n//c,eve\n', "line 3: .*a quote is not closed"),
+    "quote.csv": (b'xpath,subscriber\n//a,ada\n//b,"bob\n//c,eve\n', "line 3: .*a quote in .* is not closed"),
     "comma.csv": (
         b"id,xpath\n1,//a[contains(b, 'c')]\n",
         "line 2: the row has 3 fields, but the heading has 2; quote fields that contain a comma",
@@ -306,7 +306,7 @@ FAULTS = {
     "twice.csv": (b"xpath,id,xpath\n//a,1,//b\n", "two columns 'xpath'"),
     "heading.csv": (b"x" * 200_000 + b",path\n", r"line 1: .*no column 'xpath' \(its columns: x{200}…"),
     "inner.csv": (b'id,xpath\n1,//a\n2,"//a[@b="c"]"\n', "line 3: the row is not CSV: .*double each quote"),
-    "long.csv": (b'id,xpath\n1,//a\n\n2,"' + b"//a\n" * 50_000, "line 4: .*a quote is not closed"),
+    "long.csv": (b'id,xpath\n1,//a\n\n2,"' + b"//a\n" * 50_000, "line 4: .*a quote in .* is not closed"),
     "s.parquet": (b"nonsense", "not Parquet"),
     "s.txt.gz": (b"nonsense", "cannot read"),
     "t.txt.gz": (gzip.compress(b"//a")[:10] + b"\xff" * 20, "cannot read .*invalid block type"),
@@ -324,7 +324,7 @@ def test_a_faulty_file_names_its_line(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("column", "values", "message"),
     [
-        ("xpath", [7], "'xpath' has type int64, not string"),
+        ("xpath", [7], "column 'xpath' of .* has type int64, not string"),
         ("xpath", [b"\xff"], "has type binary, but some values are not UTF-8"),
         ("id", [1.5], r"line 1: id must be .*, got 1\.5"),
         ("id", [True], "line 1: id must be .*, got True"),

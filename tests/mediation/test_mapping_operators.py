@@ -136,40 +136,46 @@ def test_operators_travel_as_plain_data(name: str) -> None:
 
 
 REFUSED: dict[str, list[Operator]] = {
-    "rename at 'r/z': the schema has no element 'r/z'; did you mean r/a or r/x?": [Rename("r/z", "Z")],
-    "rename at 'r/c': the schema has no element 'r/c'; did you mean r/a/c?": [Rename("r/c", "Z")],
-    "rename at 'r/a': 'r/a' is already renamed to 'A'; remove one of the operators": [
+    "cannot apply rename at 'r/z': the schema has no element 'r/z'; did you mean r/a or r/x?": [Rename("r/z", "Z")],
+    "cannot apply rename at 'r/c': the schema has no element 'r/c'; did you mean r/a/c?": [Rename("r/c", "Z")],
+    "cannot apply rename at 'r/a': 'r/a' is already renamed to 'A'; remove one of the operators": [
         Rename("r/a", "A"), Rename("r/a", "B")
     ],
-    "rename at 'r/a/@m': 'r/a' has no attribute 'm'; it has k, l": [Rename("r/a/@m", "n")],
-    "rename at 'r/a/@k': 'r/a' would have two attributes 'l'; choose another name": [Rename("r/a/@k", "l")],
-    "to-element at 'r/a': another operator already moves or renames 'r/a/@k'; remove one": [
+    "cannot apply rename at 'r/a/@m': 'r/a' has no attribute 'm'; it has k, l": [Rename("r/a/@m", "n")],
+    "cannot apply rename at 'r/a/@k': 'r/a' would have two attributes 'l'; choose another name": [
+        Rename("r/a/@k", "l")
+    ],
+    "cannot apply to-element at 'r/a': another operator already moves or renames 'r/a/@k'; remove one": [
         Rename("r/a/@k", "n"),
         ToElement("r/a", "k"),
     ],
-    "insert at 'r/a': 'r/a' has no child 'e'; it has b, c, d": [Insert("r/a", ("p",), some("e"))],
-    "upgrade at 'r/a': another operator already moves the child 'b'; remove one of the two": [
+    "cannot apply insert at 'r/a': 'r/a' has no child 'e'; it has b, c, d": [Insert("r/a", ("p",), some("e"))],
+    "cannot apply upgrade at 'r/a': another operator already moves the child 'b'; remove one of the two": [
         Insert("r/a", ("p",), some("b")), Upgrade("r/a", some("b"))
     ],
-    "upgrade at 'r/a': another operator already moves all children; remove one of the two": [
+    "cannot apply upgrade at 'r/a': another operator already moves all children; remove one of the two": [
         Insert("r/a", ("p",)), Upgrade("r/a")
     ],
-    "insert at 'r/a': the new path is empty; give at least one element name": [Insert("r/a", ())],
-    "upgrade at 'r/a': the list of children is empty; name at least one, or omit children for all": [
+    "cannot apply insert at 'r/a': the new path is empty; give at least one element name": [Insert("r/a", ())],
+    "cannot apply upgrade at 'r/a': the list of children is empty; name at least one, or omit children for all": [
         Upgrade("r/a", frozenset())
     ],
-    "upgrade at 'r': the children of the root cannot move up; choose another element": [Upgrade("r", some("a"))],
-    "downgrade at 'r/a': 'b' cannot be moved into itself; remove it from children": [
+    "cannot apply upgrade at 'r': the children of the root cannot move up; choose another element": [
+        Upgrade("r", some("a"))
+    ],
+    "cannot apply downgrade at 'r/a': 'b' cannot be moved into itself; remove it from children": [
         Downgrade("r/a", some("b", "c"), "b")
     ],
-    "downgrade at 'r/a': 'b' would end up inside itself; remove one of the downgrades": [
+    "cannot apply downgrade at 'r/a': 'b' would end up inside itself; remove one of the downgrades": [
         Downgrade("r/a", some("b"), "c"), Downgrade("r/a", some("c"), "b")
     ],
-    "exchange at 'r/a': 'r/a' has no child 'e'; it has b, c, d": [Exchange("r/a", "e")],
-    "exchange at 'r/a': 'r/a' is already exchanged with 'b'; remove one of the exchanges": [
+    "cannot apply exchange at 'r/a': 'r/a' has no child 'e'; it has b, c, d": [Exchange("r/a", "e")],
+    "cannot apply exchange at 'r/a': 'r/a' is already exchanged with 'b'; remove one of the exchanges": [
         Exchange("r/a", "b"), Exchange("r/a", "c")
     ],
-    "exchange at 'r': 'a' may repeat, but a document has one root; choose another child": [Exchange("r", "a")],
+    "cannot apply exchange at 'r': 'a' may repeat, but a document has one root; choose another child": [
+        Exchange("r", "a")
+    ],
 }  # fmt: skip
 
 
@@ -207,10 +213,19 @@ def test_a_document_that_exchanges_would_blow_up_is_refused() -> None:
     ("plain", "reason"),
     [
         ({"operator": "move"}, "the key 'operator' must be one of"),
-        ({"operator": "rename", "node": "r"}, "rename: the key 'name' is missing"),
-        ({"operator": "rename", "node": 3, "name": "x"}, "rename: node must be a non-empty string, got 3"),
-        ({"operator": "upgrade", "node": "r", "children": []}, "upgrade: children must be a list of at least one name"),
-        ({"operator": "upgrade", "node": "r", "into": "x"}, "upgrade: unknown key 'into'; its keys are children, node"),
+        ({"operator": "rename", "node": "r"}, "operator rename lacks the key 'name'"),
+        (
+            {"operator": "rename", "node": 3, "name": "x"},
+            "the key 'node' of operator rename must be a non-empty string, got 3",
+        ),
+        (
+            {"operator": "upgrade", "node": "r", "children": []},
+            "the key 'children' of operator upgrade must be a list of at least one name",
+        ),
+        (
+            {"operator": "upgrade", "node": "r", "into": "x"},
+            "operator upgrade has the unknown key 'into'; its keys are children, node",
+        ),
     ],
 )
 def test_plain_data_that_is_no_operator_is_refused(plain: dict[str, object], reason: str) -> None:

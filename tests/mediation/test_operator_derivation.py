@@ -151,14 +151,14 @@ def test_what_no_operator_explains_is_told_and_left_alone() -> None:
 @pytest.mark.parametrize(
     ("correspondence", "reason"),
     [
-        ({"a/z": "a"}, "in the local schema: the schema has no element 'a/z'; did you mean a/b?"),
-        ({"a": "z"}, "in the global schema: the schema has no element 'z'; its root is 'a'"),
+        ({"a/z": "a"}, "invalid path in the local schema: the schema has no element 'a/z'; did you mean a/b?"),
+        ({"a": "z"}, "invalid path in the global schema: the schema has no element 'z'; its root is 'a'"),
         ({"a": "a", "a/b": "a"}, "'a/b' and 'a' cannot both correspond to 'a'; remove one of them"),
         (
             {"a/b": "a/@k"},
             "'a/b' cannot correspond to 'a/@k': an element cannot become an attribute; choose an element",
         ),
-        ({"a/@l": "a"}, "in the local schema: 'a' has no attribute 'l'; it has k"),
+        ({"a/@l": "a"}, "the local schema has no attribute 'l' at 'a', which has k; correct the correspondence"),
     ],
 )
 def test_a_correspondence_that_can_t_be_is_refused(correspondence: dict[str, str], reason: str) -> None:
@@ -179,19 +179,22 @@ def test_a_mapping_is_a_file_that_people_can_edit(tmp_path) -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("name = ", "not TOML"),
+        ("name = ", "not valid TOML"),
         ("name = 'x'", "the key 'schema' is missing"),
-        ("name = 3\nschema = 'a'", "name: must be a string, got 3"),
+        ("name = 3\nschema = 'a'", "the key 'name' must be a string, got 3"),
         ("nom = 'x'", "unknown key 'nom'"),
-        ("name = 'x'\nschema = ''", "schema: the text is empty"),
-        ("name = 'x'\nschema = 'a b'", "schema, line 1: 'b' is neither @attribute nor #text"),
-        ('name = "x"\nschema = """\na\nb"""', "schema, line 2: wrong indentation of 'b'"),
-        ("name = 'x'\nschema = 'a'\noperators = [3]", "operator 1: must be a table"),
+        ("name = 'x'\nschema = ''", "the text of the schema is empty"),
+        ("name = 'x'\nschema = 'a b'", "line 1 of the schema is malformed: 'b' is neither @attribute nor #text"),
+        ('name = "x"\nschema = """\na\nb"""', "line 2 of the schema has the wrong indentation of 'b'"),
+        ("name = 'x'\nschema = 'a'\noperators = [3]", "operator 1 must be a table"),
         (
             "name = 'x'\nschema = 'a'\n[[operators]]\noperator = 'upgrade'",
-            "operator 1: upgrade: the key 'node' is missing",
+            "invalid operator 1: operator upgrade lacks the key 'node'",
         ),
-        ("name = 'x'\nschema = 'a'\n[correspondence]\na = 3", "correspondence.a: must be a string, got 3"),
+        (
+            "name = 'x'\nschema = 'a'\n[correspondence]\na = 3",
+            "the value of 'a' under the key 'correspondence' must be a string, got 3",
+        ),
     ],
 )
 def test_what_is_wrong_in_a_file_is_named(tmp_path, text: str, reason: str) -> None:

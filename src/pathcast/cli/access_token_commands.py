@@ -75,5 +75,5 @@ def _check_name(what: str, name: str) -> None:
 
     if not is_name(name):
         raise PathcastError(
-            f"{what} {name[:140]!r}: must be 1 to 128 letters, digits or _ . ~ @ - and begin with a letter, digit or _"
+            f"invalid {what} {name[:140]!r}; use 1 to 128 letters, digits or _ . ~ @ -, the first a letter, digit or _"
         )

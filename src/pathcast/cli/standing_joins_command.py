@@ -137,7 +137,7 @@ def _change(schema: "Schema", text: str) -> tuple[Any, ...]:
     try:
         given = json.loads(text)
     except json.JSONDecodeError as error:
-        raise ValueError(f"not valid JSON: {error}") from None
+        raise ValueError(f"the change is not valid JSON: {error}; write one JSON object per line") from None
     except RecursionError:
         raise ValueError("not a change: the JSON is nested too deeply; give rows of plain values") from None
     needed = {"change", "table", "row"}
@@ -167,7 +167,7 @@ def _row(schema: "Schema", table: Any, row: Any) -> Any:
         try:
             values[name] = value if kind is None else read_value(kind, value)
         except ValueError as error:
-            raise ValueError(f"{table}.{name}: {error}") from None
+            raise ValueError(f"invalid value of column {table}.{name}: {error}") from None
     return values
 
 
@@ -188,4 +188,4 @@ def _read(file: Path) -> str:
     except OSError as error:
         refuse(f"cannot read {file}: {error.strerror}")
     except UnicodeDecodeError:
-        refuse(f"{file}: the file is not UTF-8; convert it to UTF-8")
+        refuse(f"the file {file} is not UTF-8; convert it to UTF-8")

@@ -27,9 +27,9 @@ def writer_for(path: Path, *, with_subscribers: bool) -> Writer:
     """A function that writes expressions and their subscribers to the file."""
     ending = next((ending for ending in ENDINGS if path.name.lower().endswith(ending)), None)
     if ending is None:
-        raise UnknownFormatError(f"{path.name}: unknown suffix; use one of {', '.join(ENDINGS)}")
+        raise UnknownFormatError(f"cannot write {path.name}: unknown suffix; use one of {', '.join(ENDINGS)}")
     if ending.startswith(".txt") and with_subscribers:
-        raise UnknownFormatError(f"{path.name}: a text file cannot hold subscribers; use .csv or .parquet")
+        raise UnknownFormatError(f"cannot write {path.name}: a text file cannot hold subscribers; use .csv or .parquet")
     write = _write_parquet if ending == ".parquet" else _write_csv if ending.startswith(".csv") else _write_text
 
     def write_complete(expressions: Sequence[str], subscribers: Sequence[str] | None) -> None:

@@ -80,7 +80,9 @@ class DocumentBatch:
 
     def __getitem__(self, index: int) -> "Document":
         if not -len(self) <= index < len(self):
-            raise IndexError(f"document index {index} is out of range for a batch of {len(self)} documents")
+            raise IndexError(
+                f"document index {index} is out of range; the batch has {len(self)} documents, numbered from 0"
+            )
         return Document(self, index % len(self))
 
     def __iter__(self) -> Iterator["Document"]:

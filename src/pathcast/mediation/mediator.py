@@ -109,7 +109,7 @@ class Mediator:
             for mapping in self.__getstate__()[1]:
                 mapping.save(place / f"{quote(mapping.name, safe='')}-{mapping.version}.toml")
         except OSError as error:
-            raise MappingError(f"cannot write {place}: {error.strerror}") from None
+            raise MappingError(f"cannot write {place}: {error.strerror}; give another folder") from None
 
     @classmethod
     def open(cls, folder: str | os.PathLike[str]) -> "Mediator":
@@ -122,7 +122,7 @@ class Mediator:
                 f"cannot read a mediator from {place}: {error.strerror}; write one with mediator.save(…)"
             ) from None
         except UnicodeDecodeError:
-            raise MappingError(f"{place / _GLOBAL}: the file is not UTF-8; save it as UTF-8") from None
+            raise MappingError(f"the file {place / _GLOBAL} is not UTF-8; save it as UTF-8") from None
         except ValueError:  # a NUL character, or a character that the file system's encoding lacks
             raise MappingError(
                 f"cannot read a mediator from {str(place)!r}: no file can have this name; give another folder"

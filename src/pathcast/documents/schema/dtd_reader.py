@@ -72,7 +72,7 @@ def _text_of(source: bytes | str | os.PathLike[str]) -> bytes:
     try:
         return Path(source).read_bytes()
     except OSError as error:
-        raise DocumentError(f"cannot read the DTD {os.fspath(source)}: {error.strerror}") from error
+        raise DocumentError(f"cannot read the DTD {os.fspath(source)}: {error.strerror}; check the path") from error
 
 
 def _parse(text: bytes) -> Any:
@@ -93,13 +93,17 @@ def _parse(text: bytes) -> Any:
     except etree.XMLSyntaxError as error:
         line, column = error.position
         reason = re.sub(r", line \d+, column \d+.*", "", error.msg or "not a DTD")
-        raise DocumentError(f"not a usable DTD: {reason}", line=line or None, column=column or None) from error
+        raise DocumentError(
+            f"the DTD is malformed: {reason}; correct it", line=line or None, column=column or None
+        ) from error
     for entry in parser.error_log:
         if entry.level >= etree.ErrorLevels.ERROR:
-            raise DocumentError(f"not a usable DTD: {entry.message}", line=entry.line, column=entry.column)
+            raise DocumentError(
+                f"the DTD is malformed: {entry.message}; correct it", line=entry.line, column=entry.column
+            )
     dtd = tree.docinfo.externalDTD
     if dtd is None:
-        raise DocumentError("not a usable DTD: the text has no declarations; add <!ELEMENT …> declarations")
+        raise DocumentError("the DTD has no declarations; add <!ELEMENT …> declarations")
     return dtd
 
 

@@ -261,7 +261,7 @@ def _value(table: str, name: str, kind: Kind | None, value: Any, joined: bool) -
         if value is None and joined:
             raise ChangeError(f"{table}.{name} is a join column and must not be NULL; give a value")
     if wrong is not None:
-        raise ChangeError(f"{table}.{name}: {wrong}")
+        raise ChangeError(f"invalid value of column {table}.{name}: {wrong}")
     return value  # type: ignore[no-any-return]
 
 

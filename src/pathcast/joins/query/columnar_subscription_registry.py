@@ -121,14 +121,14 @@ def read_batch(
         column = query.column(schema, name)
         if any(column in pair for edge in declared.edges for pair in edge.pairs()):
             raise QueryError(
-                f"'{name}' is a join column, on which a batch cannot have ranges; call subscribe for each query instead"
+                f"a batch cannot have ranges on the join column '{name}'; call subscribe for each query instead"
             )
         draft.learn(*column, FLOAT)
         kind = draft.kind(*column)
         assert kind is not None
         at = schema.inside.place(*column) if schema.inside else column
         if at in ends:
-            raise QueryError(f"'{name}': the ranges of {'.'.join(column)} are given twice; give them once")
+            raise QueryError(f"the ranges on {'.'.join(column)} are given twice, again as '{name}'; give them once")
         ends[at] = _checked_ends(kind, name, arrays)
         keys[at] = keys_of(name, kind, ends[at])
     counts = {len(low) for low, _ in ends.values()}
@@ -145,22 +145,28 @@ def _checked_ends(kind: Kind, name: str, ends: Any) -> tuple[Numbers, Numbers]:
     """The low and high ends of a batch's ranges on a column, as arrays of numbers."""
     if kind not in {INT, FLOAT}:
         raise QueryError(
-            f"'{name}' is of kind {kind.name}; a batch must have its ranges on int or float columns; "
+            f"column '{name}' is of kind {kind.name}, but a batch has ranges on int or float columns only; "
             "call subscribe for each query instead"
         )
     if not isinstance(ends, Sequence) or len(ends) != 2:
-        raise QueryError(f"'{name}': ranges must be a pair of arrays, the low ends and the high ends, got {ends!r:.60}")
+        raise QueryError(
+            f"the ranges on '{name}' must be a pair of arrays, the low ends and the high ends, got {ends!r:.60}"
+        )
     arrays = [np.asarray(one) for one in ends]
     for one in arrays:
         if one.ndim != 1 or one.dtype.kind not in "if":
-            raise QueryError(f"'{name}': the ends of ranges must be one-dimensional arrays of numbers, got {one!r:.60}")
+            raise QueryError(
+                f"the ends of the ranges on '{name}' must be one-dimensional arrays of numbers, got {one!r:.60}"
+            )
     low, high = (_plain(one) for one in arrays)
     if len(low) != len(high):
-        raise QueryError(f"'{name}': got {len(low):,} low ends but {len(high):,} high ends; give both for each range")
+        raise QueryError(
+            f"the ranges on '{name}' have {len(low):,} low ends but {len(high):,} high ends; give both for each range"
+        )
     ordered = low <= high
     if not bool(ordered.all()):
         at = int(np.argmin(ordered))
-        raise QueryError(f"'{name}': low must be at most high, got low={low[at]}, high={high[at]} in range {at}")
+        raise QueryError(f"range {at} on '{name}' must have low at most high, got low={low[at]}, high={high[at]}")
     return low, high
 
 
@@ -175,7 +181,7 @@ def keys_of(name: str, kind: Kind, ends: tuple[Numbers, Numbers]) -> tuple[Keys,
     pairs = [kind.ends(Interval(low, high)) for low, high in zip(ends[0].tolist(), ends[1].tolist(), strict=True)]
     if any(pair is None for pair in pairs):
         raise QueryError(
-            f"'{name}': range {pairs.index(None):,} of the batch contains no whole number, "
+            f"range {pairs.index(None):,} on '{name}' contains no whole number, "
             "but its column is of kind int; remove the range"
         )
     low, high = np.array([pair for pair in pairs if pair is not None], np.int64).reshape(-1, 2).T

@@ -82,22 +82,27 @@ class Extraction:
         texts = isinstance(columns, Mapping) and all(isinstance(text, str) for pair in columns.items() for text in pair)
         if not texts:
             shape = "columns must map names to paths, such as {'per': 'ratio/per float'}"
-            raise SchemaError(f"'{self.table}': {shape}, got {columns!r}")
+            raise SchemaError(f"invalid columns of table '{self.table}': {shape}, got {columns!r}")
         if isinstance(self.required, str):
             raise SchemaError(f"required must be a list of columns, such as ['per'], got {self.required!r}")
         if not self.columns:
-            raise SchemaError(f"'{self.table}' has no columns; give at least one, such as {{'per': 'ratio/per float'}}")
+            raise SchemaError(
+                f"table '{self.table}' has no columns; give at least one, such as {{'per': 'ratio/per float'}}"
+            )
         for column, text in self.columns.items():
             _, _, kind = text.strip().partition(" ")
             try:
                 kinds[column] = kind_named(kind.strip() or "string")
             except KeyError:
                 raise SchemaError(
-                    f"column '{column}': unknown kind '{kind.strip()}'; the kinds are {', '.join(KIND_NAMES)}"
+                    f"column '{column}' has the unknown kind '{kind.strip()}'; use one of {', '.join(KIND_NAMES)}"
                 ) from None
         for column in self.required:
             if column not in kinds:
-                raise SchemaError(f"required: '{self.table}' has no column '{column}'; it has {', '.join(kinds)}")
+                raise SchemaError(
+                    f"`required` names '{column}', which is not a column of '{self.table}'; its columns are "
+                    f"{', '.join(kinds)}"
+                )
         object.__setattr__(self, "kinds", kinds)
         _ = self.row_steps, self.column_paths, self.change_path
 
@@ -106,7 +111,9 @@ class Extraction:
         """The path of the rows, from the root."""
         found = _read_path(self.rows, "rows")
         if found.up or found.leaf != "." or found.deep or not found.steps:
-            raise SchemaError(f"rows: the path '{self.rows}' must select elements, such as '/prices/stock'")
+            raise SchemaError(
+                f"the path of rows, '{self.rows}', does not select elements; give one such as '/prices/stock'"
+            )
         if not self.rows.lstrip().startswith("/"):  # anywhere, as in a subscription
             return (Step(deep=True, name=found.steps[0].name), *found.steps[1:])
         return found.steps
@@ -180,7 +187,7 @@ class Extractor:
             try:
                 values[column] = read_value(self.extraction.kinds[column], text)
             except ValueError as error:
-                raise DocumentError(f"column '{column}': {error}") from None
+                raise DocumentError(f"invalid value of column '{column}': {error}") from None
             if values[column] is None and column in self.extraction.required:
                 raise DocumentError(
                     f"column '{column}' is required but has no value; add the value, or omit the column from `required`"
@@ -325,7 +332,7 @@ def _read_path(text: str, what: str, *, relative: bool = False) -> ColumnPath:
     while at < len(text):
         part = _STEP.match(text, at)
         if part is None or ended or (at and not part[1]) or (relative and not at and part[1]):
-            raise SchemaError(f"{what}: unsupported path '{text}'; supported: {_SUPPORTED}")
+            raise SchemaError(f"{what} has the unsupported path '{text}'; supported: {_SUPPORTED}")
         at = part.end()
         below, word = part[1] == "//", part[2]
         if word == ".." and not steps and not below:
@@ -337,9 +344,9 @@ def _read_path(text: str, what: str, *, relative: bool = False) -> ColumnPath:
         elif word not in (".", ".."):
             steps.append(Step(below, word))
         else:
-            raise SchemaError(f"{what}: unsupported path '{text}'; supported: {_SUPPORTED}")
+            raise SchemaError(f"{what} has the unsupported path '{text}'; supported: {_SUPPORTED}")
     if not text:
-        raise SchemaError(f"{what}: the path is empty; give a path of element names, such as 'prices/stock'")
+        raise SchemaError(f"{what} has an empty path; give a path of element names, such as 'prices/stock'")
     return ColumnPath(up, tuple(steps), leaf, deep)
 
 

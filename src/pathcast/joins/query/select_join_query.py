@@ -196,7 +196,7 @@ class Selection:
             try:
                 asked = Schema(schema.columns, [join]).edges[0]
             except SchemaError as error:
-                raise draft.refuse(f"on: {error.reason}") from None
+                raise draft.refuse(f"invalid join in `on`: {error.reason}") from None
             wanted = {frozenset(pair) for pair in asked.pairs()}
             found = [edge for edge in schema.edges if {frozenset(pair) for pair in edge.pairs()} == wanted]
             if not found:
@@ -256,7 +256,7 @@ def _interval(draft: QueryDraft, name: str, wanted: Any) -> Interval:
             f"'{name}' cannot be compared with {wanted!r}; give a value of the column's kind or a pair (low, high)"
         ) from None
     except MessageError as error:
-        raise draft.refuse(f"'{name}': {error.reason}") from None
+        raise draft.refuse(f"invalid condition on '{name}': {error.reason}") from None
 
 
 def _merged(draft: QueryDraft) -> list[tuple[str, Column]]:

@@ -110,14 +110,17 @@ def preferences(schema: Schema, given: Mapping[str, str | Sequence[str]]) -> Pre
         raise QueryError(f"filtered_by must map tables to neighbours, such as {{'A': 'B'}}, got {given!r}")
     for table, names in given.items():
         if table not in schema.columns:
-            raise QueryError(f"filtered_by: unknown table '{table}'; the tables are {', '.join(schema.columns)}")
+            raise QueryError(
+                f"filtered_by names the unknown table '{table}'; the tables are {', '.join(schema.columns)}"
+            )
         found[table] = (names,) if isinstance(names, str) else tuple(names)
         known = [edge.other(table) for edge in schema.edges_of(table)]
         for name in found[table]:
             if name not in known:
                 neighbours = ", ".join(known) or "none"
                 raise QueryError(
-                    f"filtered_by: '{name}' is not a neighbour of '{table}'; its neighbours are {neighbours}"
+                    f"filtered_by assigns '{name}' to '{table}', but they are not joined; the neighbours of "
+                    f"'{table}' are {neighbours}"
                 )
     return found
 

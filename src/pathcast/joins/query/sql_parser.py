@@ -327,7 +327,7 @@ def _literal(node: exp.Expr) -> Constant:
             return value.copy_negate()
         if isinstance(value, int | float):
             return -value
-        raise ValueError(f"'{node.sql()}' is not a number")
+        raise ValueError(f"'{node.sql()}' is not a number; write one such as -45 or -4.5")
     if isinstance(node, exp.Paren):
         return _literal(node.this)
     if isinstance(node, exp.Literal):
@@ -352,7 +352,7 @@ def _number(text: str) -> int | float | Decimal:
     try:
         return float(text) if "e" in text.lower() else Decimal(text)
     except (ValueError, InvalidOperation):
-        raise ValueError(f"'{text}' is not a number") from None
+        raise ValueError(f"'{text}' is not a number; write one such as 45 or 4.5") from None
 
 
 def _whole(number: int) -> int | float:

@@ -264,13 +264,15 @@ class Draft:
                 kind = kind_of(value)
             except KeyError:
                 raise ChangeError(
-                    f"{table}.{column}: unsupported type {type(value).__name__}; the kinds are {', '.join(KIND_NAMES)}"
+                    f"the value of column {table}.{column} has the unsupported type {type(value).__name__}; use "
+                    "one of the kinds "
+                    f"{', '.join(KIND_NAMES)}"
                 ) from None
         reason = kind.check(value)
         if reason is None and not kind.ordered and column in self.schema.join_columns(table):
             reason = "a join column must not hold bytes; declare another kind"
         if reason is not None:
-            raise ChangeError(f"{table}.{column}: {reason}")
+            raise ChangeError(f"invalid value of column {table}.{column}: {reason}")
         self.learn(table, column, kind)
 
     def settle(self) -> None:
@@ -295,7 +297,9 @@ def _kind(name: str, table: str, column: str) -> Kind:
     try:
         return kind_named(name)
     except (KeyError, AttributeError):  # not a string
-        raise SchemaError(f"{table}.{column}: unknown kind '{name}'; the kinds are {', '.join(KIND_NAMES)}") from None
+        raise SchemaError(
+            f"column {table}.{column} has the unknown kind '{name}'; use one of {', '.join(KIND_NAMES)}"
+        ) from None
 
 
 def _names(columns: str | Iterable[str]) -> tuple[str, ...]:

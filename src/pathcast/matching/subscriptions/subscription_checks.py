@@ -91,7 +91,9 @@ def check_namespaces(namespaces: Namespaces) -> None:
     for prefix, uri in namespaces.items():
         if prefix == "":
             raise ValueError(
-                "namespaces: the prefix '' is not allowed, because XPath 1.0 has no default namespace; use a prefix"
+                "namespaces must not contain the prefix '', because XPath 1.0 has no default namespace; give it "
+                "a prefix, "
+                "and use the prefix in the expressions"
             )
         if not (is_text(prefix) and is_text(uri)):
-            raise TypeError(f"namespaces: prefix and URI must be non-empty strings, got {prefix!r}: {uri!r}")
+            raise TypeError(f"namespaces must map non-empty prefixes to non-empty URIs, got {prefix!r}: {uri!r}")

@@ -116,7 +116,9 @@ class Columns:
         """The slot of an id; `KeyError` if there is none."""
         slot = self.find(index(id))
         if slot < 0:
-            raise KeyError(f"no subscription has the id {id}: it was never added, or it was removed")
+            raise KeyError(
+                f"no subscription has the id {id}: it was never added, or it was removed; give the id of a subscription"
+            )
         return slot
 
     def check_free(self, ids: Sequence[int] | None) -> None:

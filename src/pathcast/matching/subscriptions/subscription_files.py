@@ -158,7 +158,7 @@ def _csv_rows(file: Path, text: str) -> Iterator[tuple[list[str] | str, int]]:
         except csv.Error as error:
             if "end of data" in str(error):
                 raise PatternError(
-                    f"{file}: a quote is not closed; close it, or double it to write a quote", line=before + 1
+                    f"a quote in {file} is not closed; close it, or double it to write a quote", line=before + 1
                 ) from None
             yield str(error), reader.line_num
 
@@ -175,7 +175,7 @@ def _parquet(file: Path, data: bytes, bound: Bound) -> Rows:
         kinds = dict(zip(declared.schema_arrow.names, declared.schema_arrow.types, strict=True))
         _check_columns(file, declared.schema_arrow.names)
         if not is_text_kind(kinds["xpath"]):
-            raise PatternError(f"{file}: column 'xpath' has type {kinds['xpath']}, not string; convert the column")
+            raise PatternError(f"column 'xpath' of {file} has type {kinds['xpath']}, not string; convert the column")
         columns = [name for name in ("xpath", "id", "subscriber") if name in kinds]
         texts = [name for name in columns if is_text_kind(kinds[name])]
         table = parquet.ParquetFile(source, read_dictionary=texts).read(columns)
@@ -200,7 +200,7 @@ def _texts(file: Path, name: str, column: Any, kind: object) -> list[str | None]
         return texts_of(column)
     except pyarrow.ArrowException:
         raise PatternError(
-            f"{file}: column '{name}' has type {kind}, but some values are not UTF-8 text; convert the column"
+            f"column '{name}' of {file} has type {kind}, but some values are not UTF-8 text; convert the column"
         ) from None
 
 

@@ -113,24 +113,28 @@ def from_plain(plain: Mapping[str, Any]) -> Operator:
     made = KINDS[kind]
     known = {each.name for each in fields(made)}
     if unknown := plain.keys() - known - {"operator"}:
-        raise MappingError(f"{kind}: unknown key '{min(unknown)}'; its keys are {', '.join(sorted(known))}")
+        raise MappingError(
+            f"operator {kind} has the unknown key '{min(unknown)}'; its keys are {', '.join(sorted(known))}"
+        )
     values: dict[str, Any] = {}
     for key, value in plain.items():
         if key == "operator":
             continue
         if key == "children":
             if not isinstance(value, list) or not value or not all(isinstance(each, str) for each in value):
-                raise MappingError(f"{kind}: children must be a list of at least one name, got {value!r}")
+                raise MappingError(
+                    f"the key 'children' of operator {kind} must be a list of at least one name, got {value!r}"
+                )
             values[key] = frozenset(value)
             continue
         if not isinstance(value, str) or not value:
-            raise MappingError(f"{kind}: {key} must be a non-empty string, got {value!r}")
+            raise MappingError(f"the key '{key}' of operator {kind} must be a non-empty string, got {value!r}")
         values[key] = steps_of(value) if key == "path" else value
     try:
         return made(**values)
     except TypeError:
         missing = [each.name for each in fields(made) if each.name not in values and each.name in _REQUIRED[kind]]
-        raise MappingError(f"{kind}: the key '{missing[0]}' is missing; add it") from None
+        raise MappingError(f"operator {kind} lacks the key '{missing[0]}'; add it") from None
 
 
 _REQUIRED: Mapping[str, Iterable[str]] = {

@@ -59,11 +59,13 @@ def _check_node(tree: SchemaTree, path: str, which: str) -> None:
     try:
         node = tree[parent_of(path) if is_attribute(path) else path]
     except MappingError as error:
-        raise MappingError(f"in the {which} schema: {error.reason}") from None
+        raise MappingError(f"invalid path in the {which} schema: {error.reason}") from None
     if is_attribute(path) and name_of(path) not in node.attributes:
         known = ", ".join(node.attributes) or "none"
         raise MappingError(
-            f"in the {which} schema: '{parent_of(path)}' has no attribute '{name_of(path)}'; it has {known}"
+            f"the {which} schema has no attribute '{name_of(path)}' at '{parent_of(path)}', which has {known}; "
+            "correct the "
+            "correspondence"
         )
 
 

@@ -165,7 +165,8 @@ class Plan:
             if attribute not in gone and (other := taken.setdefault(name, attribute)) != attribute:
                 renamed = attribute if attribute in plan.attributes else other
                 raise MappingError(
-                    f"rename at '{plan.path}/@{renamed}': '{plan.path}' would have two attributes '{name}'; "
+                    f"cannot apply rename at '{plan.path}/@{renamed}': '{plan.path}' would have two attributes "
+                    f"'{name}'; "
                     "choose another name"
                 )
 
@@ -175,7 +176,7 @@ class Plan:
             while isinstance(place := plan.place(passed[-1]), Down):
                 if place.into in passed:
                     raise MappingError(
-                        f"downgrade at '{plan.path}': '{place.into}' would end up inside itself; "
+                        f"cannot apply downgrade at '{plan.path}': '{place.into}' would end up inside itself; "
                         "remove one of the downgrades"
                     )
                 passed.append(place.into)
@@ -209,7 +210,7 @@ class Plan:
             taker, above = f"{path}/{plan.exchange}", parents[path]
             if parents[taker] != path:
                 raise MappingError(
-                    f"exchange at '{path}': another exchange already moved its child '{plan.exchange}'; "
+                    f"cannot apply exchange at '{path}': another exchange already moved its child '{plan.exchange}'; "
                     "remove one of the two"
                 )
             del children[path][name_of(taker)]
@@ -233,4 +234,4 @@ class Plan:
 
 
 def _refuse(operator: Operator, reason: str) -> NoReturn:
-    raise MappingError(f"{operator.kind} at '{operator.node}': {reason}")
+    raise MappingError(f"cannot apply {operator.kind} at '{operator.node}': {reason}")

@@ -132,22 +132,22 @@ class Mapping:
         try:
             table = tomllib.loads(text)
         except RecursionError:
-            raise MappingError("the mapping is not TOML: values are nested too deeply; remove levels") from None
+            raise MappingError("the mapping is not valid TOML: values are nested too deeply; remove levels") from None
         except ValueError as error:  # of TOML, or of a number of thousands of digits
-            raise MappingError(f"the mapping is not TOML: {error}") from None
+            raise MappingError(f"the mapping is not valid TOML: {error}; correct it") from None
         if unknown := table.keys() - set(_KEYS):
-            raise MappingError(f"unknown key '{min(unknown)}'; the keys are {', '.join(_KEYS)}")
+            raise MappingError(f"the mapping has the unknown key '{min(unknown)}'; its keys are {', '.join(_KEYS)}")
         operators = _typed(table, "operators", list, [])
         made = []
         for number, plain in enumerate(operators, 1):
             if not isinstance(plain, dict):
                 raise MappingError(
-                    f"operator {number}: must be a table, such as [[operators]] in TOML, got {plain!r:.60}"
+                    f"operator {number} must be a table, such as [[operators]] in TOML, got {plain!r:.60}"
                 )
             try:
                 made.append(from_plain(plain))
             except MappingError as error:
-                raise MappingError(f"operator {number}: {error.reason}") from None
+                raise MappingError(f"invalid operator {number}: {error.reason}") from None
         return cls(
             name=_typed(table, "name", str),
             local=read_tree(_typed(table, "schema", str)),
@@ -163,9 +163,9 @@ class Mapping:
         try:
             return cls.read(Path(path).read_text(encoding="utf-8-sig"))
         except UnicodeDecodeError:
-            raise MappingError(f"{os.fspath(path)}: the file is not UTF-8; save it as UTF-8") from None
+            raise MappingError(f"the file {os.fspath(path)} is not UTF-8; save it as UTF-8") from None
         except OSError as error:
-            raise MappingError(f"cannot read {os.fspath(path)}: {error.strerror}") from None
+            raise MappingError(f"cannot read {os.fspath(path)}: {error.strerror}; check the path") from None
         except ValueError:  # a NUL character, or a character that the file system's encoding lacks
             raise MappingError(
                 f"cannot read {os.fspath(path)!r}: no file can have this name; give another path"
@@ -178,13 +178,14 @@ def read_tree(text: str) -> SchemaTree:
     """The schema tree of an indented text, in the format of `str(tree)`."""
     lines = [(number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
     if not lines:
-        raise MappingError("schema: the text is empty; give at least the root element")
+        raise MappingError("the text of the schema is empty; give at least the root element")
     nodes: list[tuple[SchemaNode, list[SchemaNode]]] = []  # the open nodes, with their children so far
     for number, line in lines:
         depth = (len(line) - len(line.lstrip(" "))) // 2
         if depth > len(nodes) or (nodes and depth == 0):
             raise MappingError(
-                f"schema, line {number}: wrong indentation of '{line.strip()}'; indent by two spaces per level"
+                f"line {number} of the schema has the wrong indentation of '{line.strip()}'; indent by two spaces "
+                "per level"
             )
         _close(nodes, depth)
         nodes.append((_read_node(line.strip(), number), []))
@@ -217,10 +218,13 @@ def _read_node(text: str, number: int) -> SchemaNode:
             attributes.append(word[1:])
         else:
             raise MappingError(
-                f"schema, line {number}: '{word}' is neither @attribute nor #text; put each element on its own line"
+                f"line {number} of the schema is malformed: '{word}' is neither @attribute nor #text; put each "
+                "element on its own line"
             )
     if not name:
-        raise MappingError(f"schema, line {number}: the element has no name; write the name before '?', '*' or '+'")
+        raise MappingError(
+            f"line {number} of the schema has an element without a name; write the name before '?', '*' or '+'"
+        )
     return SchemaNode(name, cardinality, has_text, tuple(attributes))
 
 
@@ -232,7 +236,7 @@ def _typed(table: Table[str, Any], key: str, kind: type, default: Any = _MISSING
     if value is _MISSING:
         raise MappingError(f"the key '{key}' is missing; add it, as {_KINDS[kind]}")
     if not isinstance(value, kind) or isinstance(value, bool):
-        raise MappingError(f"{key}: must be {_KINDS[kind]}, got {value!r}")
+        raise MappingError(f"the key '{key}' must be {_KINDS[kind]}, got {value!r}")
     return value
 
 
@@ -243,7 +247,7 @@ def _texts(table: Table[str, Any], key: str) -> dict[str, str]:
     found = _typed(table, key, dict, {})
     for path, value in found.items():
         if not isinstance(value, str):
-            raise MappingError(f"{key}.{path}: must be a string, got {value!r}")
+            raise MappingError(f"the value of '{path}' under the key '{key}' must be a string, got {value!r}")
     return dict(found)
 
 

@@ -95,7 +95,7 @@ def tree_of_xsd(
     try:
         schema = xmlschema.XMLSchema(given, allow="local", defuse="always")
     except (xmlschema.XMLSchemaException, OSError, ValueError) as error:
-        raise MappingError(f"cannot read the XML Schema: {_first_line(error)}") from None
+        raise MappingError(f"the XML Schema is invalid: {_first_line(error)}; correct it") from None
     return SchemaTree(_XsdUnfolding(recursion, limit).node(_root(schema, root), "", ()))
 
 
@@ -201,9 +201,9 @@ def open_schema(
             return infer_tree(samples)
         return _declared(file, root, recursion)
     except UnicodeDecodeError:
-        raise MappingError(f"{file}: the file is not UTF-8; save it as UTF-8") from None
+        raise MappingError(f"the file {file} is not UTF-8; save it as UTF-8") from None
     except OSError as error:
-        raise MappingError(f"cannot read {file}: {error.strerror}") from None
+        raise MappingError(f"cannot read {file}: {error.strerror}; check the path") from None
     except PathcastError as error:
         named = file if error.index is None else samples[error.index]
         if str(named) not in error.reason:
