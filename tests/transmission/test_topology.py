@@ -94,7 +94,7 @@ def test_a_directed_graph_and_a_multigraph_give_one_link_a_pair():
         (lambda: Topology(["a", "b", "c"], [(0, 1)]).rooted(), "'c' cannot be reached from 'a'"),
         (lambda: Topology.from_graph([1]), "must be a networkx graph such as nx.Graph\\(\\), got list"),
         (lambda: Topology.from_graph(nx.path_graph(3), root=9), "root 9 is not a node"),
-        (lambda: Topology.from_graph(nx.Graph([(1, 2, {"bandwidth": "x"})])), "edge 1 – 2: invalid bandwidth"),
+        (lambda: Topology.from_graph(nx.Graph([(1, 2, {"bandwidth": "x"})])), "invalid edge 1 – 2: invalid bandwidth"),
         (lambda: Topology.star(3).sample(4), "count must be from 1 to the number of nodes, 3, got 4"),
         (lambda: Topology.star(3).shortest_paths("bytes"), "by must be 'latency' or 'hops', got 'bytes'"),
     ],

@@ -52,7 +52,7 @@ class Points:
             if len(row) != width:
                 axes = ", ".join(points.axes)
                 what = f"the point {row!r:.60} has {len(row)} coordinates, expected {width}"
-                raise MessageError(f"{what}: {'two' if pairs else 'one'} for each of the axes {axes:.60}")
+                raise MessageError(f"{what}; give {'two' if pairs else 'one'} for each of the axes {axes:.60}")
             for one in row:
                 check_scalar(one)
         return points

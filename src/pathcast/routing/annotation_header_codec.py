@@ -42,11 +42,12 @@ MOST_REMEMBERED = 1 << 13  # bindings
 _TEXT, _PS, _PD, _NS, _ND, _STRUCTURE, _HOLDING = (1 << bit for bit in range(7))
 _KNOWN = (1 << 7) - 1
 _ALL = b"\x00"
+_AGAIN = "request the message again"
 _WHY = {
-    CUT: "the message header is truncated",
-    LONG: f"the message header is damaged: a number has more than {LONGEST_NUMBER} bytes",
-    PADDED: "the message header is damaged: a number has more bytes than necessary",
-    TWICE: "the message header is damaged: a data pattern occurs twice",
+    CUT: f"the message header is truncated; {_AGAIN}",
+    LONG: f"the message header is damaged: a number has more than {LONGEST_NUMBER} bytes; {_AGAIN}",
+    PADDED: f"the message header is damaged: a number has more bytes than necessary; {_AGAIN}",
+    TWICE: f"the message header is damaged: a data pattern occurs twice; {_AGAIN}",
 }
 
 
@@ -179,7 +180,9 @@ def decode_header(header: bytes, sizes: dict[str, int] | None = None) -> Annotat
     reader = _HeaderReader(header)
     flags = reader.byte()
     if flags & ~_KNOWN or flags == 0:
-        raise MessageError(f"unknown flags {flags:#x} in the message header: it is damaged, or needs a newer Pathcast")
+        raise MessageError(
+            f"unknown flags {flags:#x} in the message header: update Pathcast, or request the message again"
+        )
     annotations = _annotations(reader, flags, {} if sizes is None else sizes) if flags & ~_TEXT else NOTHING
     reader.close()
     return annotations
@@ -188,10 +191,7 @@ def decode_header(header: bytes, sizes: dict[str, int] | None = None) -> Annotat
 def split(data: bytes) -> tuple[bytes, bytes]:
     """The header, without its length, and the document; `MessageError` if the length is not that of a header."""
     reader = _HeaderReader(data)
-    try:
-        length = reader.number()
-    except MessageError as error:
-        raise MessageError(f"{error.reason}; request the message again") from None
+    length = reader.number()
     if length > MOST_HEADER:
         raise MessageError(
             f"the message is damaged: its header has {length:,} bytes; at most {MOST_HEADER:,} are allowed; "
@@ -275,7 +275,10 @@ class _HeaderReader:
     def _list(self, count: int) -> None:
         self.listed += count
         if self.listed > MOST_LISTED:
-            raise MessageError(f"the message header lists {self.listed:,} items; at most {MOST_LISTED:,} are allowed")
+            raise MessageError(
+                f"the message header lists {self.listed:,} items, at most {MOST_LISTED:,} are allowed; "
+                "forward the document with fewer annotations"
+            )
 
     def bits(self) -> Mask:
         count, packed = self._packed()
@@ -285,7 +288,7 @@ class _HeaderReader:
         count = self.number()
         packed = np.frombuffer(self.take(count + 7 >> 3), dtype=np.uint8)
         if count & 7 and packed[-1] >> (count & 7):
-            raise MessageError("the message header is damaged: a bit string has bits beyond its end")
+            raise MessageError(f"the message header is damaged: a bit string has bits beyond its end; {_AGAIN}")
         return count, packed
 
     def bits_beside(self, failed: Mask) -> Mask:
@@ -297,10 +300,12 @@ class _HeaderReader:
         if unpack_beside(packed, count, failed, holding) != count:
             raise MessageError(
                 f"the message header is damaged: it has {count:,} match bits, but "
-                f"{np.count_nonzero(~failed):,} aggregates can match"
+                f"{np.count_nonzero(~failed):,} aggregates can match; {_AGAIN}"
             )
         if np.count_nonzero(holding) == count:
-            raise MessageError("the message header is damaged: all its match bits are set, so they must be omitted")
+            raise MessageError(
+                f"the message header is damaged: all its match bits are set, instead of omitted; {_AGAIN}"
+            )
         return holding
 
     def last_places(self) -> LastPlaces:
@@ -324,19 +329,20 @@ class _HeaderReader:
     def _some(self) -> int:
         count = self.count()
         if not count:
-            raise MessageError("the message header is damaged: a list of annotations is empty")
+            raise MessageError(f"the message header is damaged: a list of annotations is empty; {_AGAIN}")
         return count
 
     def label(self) -> str:
         try:
             return self.take(self.number()).decode()
         except UnicodeDecodeError:
-            raise MessageError("the message header is damaged: a label is not UTF-8") from None
+            raise MessageError(f"the message header is damaged: a label is not UTF-8; {_AGAIN}") from None
 
     def close(self) -> None:
         if self.at != len(self.data):
             raise MessageError(
-                f"the message header is damaged: {len(self.data) - self.at:,} extra bytes after its last annotation"
+                f"the message header is damaged: {len(self.data) - self.at:,} extra bytes after its last annotation; "
+                f"{_AGAIN}"
             )
 
 

@@ -230,7 +230,7 @@ class SummarizedDocuments:
                 leaves: list[int] = part.leaves[part.leaf_begin[row] : part.leaf_begin[row + 1]].tolist()
                 return leaves
             row -= len(part)
-        raise IndexError(row)
+        raise IndexError(f"row {row} is beyond the last document of the batch; give a smaller row")
 
     def _place(self, id: int) -> int | None:
         place = int(np.searchsorted(self._ids, id))

@@ -195,7 +195,7 @@ class RoXSum(SummarizedDocuments):
         places = np.searchsorted(self._ids, wanted)
         found = np.append(self._ids, -1)[places] == wanted
         if not np.all(found):
-            raise KeyError(f"unknown document id {int(wanted[~found][0])}; the batch has the ids in batch.ids")
+            raise KeyError(f"unknown document id {int(wanted[~found][0])}; batch.ids lists the ids of the batch")
         part = RoXSum(limits=self.limits, entities=self.entities, skeletons=self.skeletons)
         part._parts = [self.contents]
         part._ids, part._rows, part._next = wanted, self._rows[places], self._next
@@ -210,7 +210,7 @@ class RoXSum(SummarizedDocuments):
         part = RoXSum(limits=self.limits, entities=self.entities, skeletons=self.skeletons)
         places = np.searchsorted(self._ids, np.asarray(ids, dtype=np.int64))
         for id in np.asarray(ids)[np.append(self._ids, -1)[places] != ids].tolist():
-            raise KeyError(f"unknown document id {id}; the batch has the ids in batch.ids")
+            raise KeyError(f"unknown document id {id}; batch.ids lists the ids of the batch")
         part._parts, part._rows = [self.contents], self._rows[places]
         part._ids, part._next, part._extents = np.arange(len(places), dtype=np.int64), len(places), None
         return part
@@ -251,7 +251,7 @@ class RoXSum(SummarizedDocuments):
         """Read the documents of a message; `MessageError` when one cannot be read."""
         batch = self._reader.read(documents, borrowed=True)
         for index, error in batch.errors.items():
-            raise MessageError(f"cannot read document {index} of the message: {error}")
+            raise MessageError(f"cannot read document {index} of the message: {error}; request the message again")
         return batch
 
     def take_documents(self, documents: list[bytes | str], ids: Int64s, next_id: int) -> "RoXSum":

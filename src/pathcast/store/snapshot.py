@@ -85,7 +85,9 @@ def write_snapshot(
     except Exception as error:
         shutil.rmtree(fresh, ignore_errors=True)
         if isinstance(error, OSError):
-            raise SnapshotError(f"cannot write snapshot {folder}: {error.strerror or error}") from error
+            raise SnapshotError(
+                f"cannot write snapshot {folder}: {error.strerror or error}; give another folder"
+            ) from error
         raise
     return generation
 
@@ -180,7 +182,7 @@ def _manifest_bytes(folder: Path) -> bytes:
     except NotADirectoryError:
         raise SnapshotError(f"{folder} is a file, not a snapshot; give the folder that was written to") from None
     except (OSError, ValueError) as error:  # a path may be invalid, such as one with a null character
-        raise SnapshotError(f"cannot read snapshot {folder}: {error}") from None
+        raise SnapshotError(f"cannot read snapshot {folder}: {error}; check its permissions") from None
     if len(text) > _MANIFEST_BYTES:
         raise SnapshotError(
             f"snapshot {folder} is damaged: manifest.json exceeds {_MANIFEST_BYTES:,} bytes; write it again"

@@ -59,7 +59,7 @@ class Texts(Sequence[str]):
         if isinstance(index, slice):
             return [self[place] for place in range(*index.indices(len(self)))]
         if not -len(self) <= index < len(self):
-            raise IndexError(f"text index {index} is out of range for {len(self)} texts")
+            raise IndexError(f"text index {index} is out of range; there are {len(self)} texts, numbered from 0")
         index %= len(self)
         if index >= self._packed:
             return self._added[index - self._packed]

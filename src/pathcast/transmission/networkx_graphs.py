@@ -33,11 +33,11 @@ def from_graph(graph: Any, bandwidth: Any, latency: Any, root: Any) -> Topology:
                 units.latency(data.get("latency", latency)),
             )
         except TopologyError as error:
-            raise TopologyError(f"edge {a} – {b}: {error.reason}") from error
+            raise TopologyError(f"invalid edge {a} – {b}: {error.reason}") from error
         links[pair] = speed
     if root is not None and root not in numbers:
         some = ", ".join(map(repr, nodes[:5])) + ", …" * (len(nodes) > 5) or "none"
-        raise TopologyError(f"root {root!r} is not a node of the graph; the nodes are {some}")
+        raise TopologyError(f"root {root!r} is not a node of the graph; choose one of {some}")
     speeds = np.array(list(links.values()), np.float64).reshape(-1, 2)
     places = _places(graph, nodes)
     return Topology(

@@ -91,7 +91,7 @@ def _read(path: str | os.PathLike[str], amplification: int) -> Rows:
         raise PatternError(f"{file} is not UTF-8 text (byte {error.start}); convert it to UTF-8") from None
     except (OSError, EOFError, zlib.error) as error:
         raise PatternError(
-            f"cannot read the subscriptions {file}: {getattr(error, 'strerror', None) or error}"
+            f"cannot read the subscriptions {file}: {getattr(error, 'strerror', None) or error}; check the path"
         ) from None
     except ValueError:  # a NUL character, or a character that the file system's encoding lacks
         raise PatternError(

@@ -67,7 +67,7 @@ def extract_rows(
     if structure is not None:
         check_structure(documents.schema, structure, None)
     if key is not None and key not in names:
-        raise PipelineError(f"key: no column '{key}'; the columns are {', '.join(names)}")
+        raise PipelineError(f"key: no column '{key}' in the documents; choose one of {', '.join(names)}")
     if key is not None and not isinstance(documents.schema[key].dataType, t.ShortType | t.IntegerType | t.LongType):
         found = documents.schema[key].dataType.simpleString()
         raise PipelineError(f"the column '{key}' is of type {found}; keys must be whole numbers: cast it to bigint")

@@ -30,7 +30,8 @@ def read_tables(joins: Joins) -> SchemaFile:
     found = read_schema_file(joins.schema)
     if not found.extractions:
         raise PipelineError(
-            f"{joins.schema}: no [rows.TABLE]; add one for each table, with the paths of its rows in documents"
+            f"the schema {joins.schema} has no [rows.TABLE]; add one for each table, with the paths of its rows "
+            "in documents"
         )
     return found
 
@@ -43,7 +44,7 @@ def read_join_subscriptions(file: str) -> Queries:
     try:
         text = path.read_text(encoding="utf-8-sig")
     except OSError as error:
-        raise PipelineError(f"cannot read {path}: {error.strerror}") from None
+        raise PipelineError(f"cannot read {path}: {error.strerror}; check the path") from None
     except UnicodeDecodeError:
         raise PipelineError(f"{path} is not UTF-8; convert it to UTF-8") from None
     if path.suffix != ".csv":
@@ -54,7 +55,7 @@ def read_join_subscriptions(file: str) -> Queries:
     try:
         if not {"subscriber", "query"} <= set(reader.fieldnames or ()):
             columns = ", ".join(reader.fieldnames or ()) or "none"
-            raise PipelineError(f"{path}: the first line must name the columns subscriber and query, got {columns}")
+            raise PipelineError(f"the first line of {path} must name the columns subscriber and query, got {columns}")
         for row in reader:
             if None in row:
                 raise PipelineError(
@@ -102,7 +103,7 @@ def check_joins(joins: Joins) -> JoinFiles:
         try:
             _ = StandingJoins(schema, add, joins.scheme) if newest is None else newest.changed(add, remove)
         except PathcastError as error:
-            raise PipelineError(f"{joins.subscriptions}: {error}") from None
+            raise PipelineError(f"invalid subscriptions in {joins.subscriptions}: {error}") from None
     return JoinFiles(len(tables), newest, add, remove)
 
 

@@ -59,7 +59,8 @@ def deliver_joins(
     if (subscriptions is None) == (versions is None):
         given = "neither is given" if subscriptions is None else "both are given"
         raise PipelineError(
-            f"subscriptions (a StandingJoins) and versions= (a folder of versions): {given}; give exactly one of them"
+            f"of subscriptions (a StandingJoins) and versions= (a folder of versions), {given}; give exactly one "
+            "of them"
         )
     if shards is not None and shards < 1:
         raise PipelineError(f"shards must be a whole number of at least 1, got {shards}")
@@ -127,7 +128,9 @@ def _check_messages(messages: DataFrame, added: list[str]) -> None:
     names = messages.columns
     if "message" not in names or not isinstance(messages.schema["message"].dataType, t.BinaryType):
         columns = columns_in(messages.schema)
-        raise PipelineError(f"no binary column 'message', which join_subscriptions(…) adds; the columns are {columns}")
+        raise PipelineError(
+            f"the input has no binary column 'message', which join_subscriptions(…) adds; its columns are {columns}"
+        )
     for name in names:
         if name.lower() in added:
             raise PipelineError(

@@ -73,7 +73,8 @@ def join_subscriptions(
     if (subscriptions is None) == (versions is None):
         given = "neither is given" if subscriptions is None else "both are given"
         raise PipelineError(
-            f"subscriptions (a StandingJoins) and versions= (a folder of versions): {given}; give exactly one of them"
+            f"of subscriptions (a StandingJoins) and versions= (a folder of versions), {given}; give exactly one "
+            "of them"
         )
     timed = checkpoint is not None and changes.isStreaming and is_remote()
     subscribed = find_subscriptions(

@@ -94,7 +94,11 @@ def _records(options: LogOptions, part: LogRange) -> Iterator[pa.RecordBatch]:
         log = options.opened()
         try:
             if part.end > log.head + 1:
-                raise LogError(f"the log in {options.folder} ends with record {log.head}; is this the log planned for?")
+                raise LogError(
+                    f"the log in {options.folder} ends with record {log.head}, but the plan reads up to record "
+                    f"{part.end - 1}; "
+                    "give all workers the same folder"
+                )
             yield from records_of(log.read(part.begin, part.end, kinds=(DOCUMENT,)))
         finally:
             log.close()
@@ -126,7 +130,9 @@ class LogBatchReader(DataSourceReader):
             raise TrimmedError.before(begin, first)
         end = head + 1 if options.to is None else options.to + 1
         if end > head + 1:
-            raise PipelineError(f"option to is {options.to}, but the log ends with record {head}")
+            raise PipelineError(
+                f"option to is {options.to}, but the log ends with record {head}; give at most {head}, or omit it"
+            )
         if begin >= end:  # Spark reads without a partition if there is none
             return [LogRange(begin, begin, None)]
         lease = None
@@ -175,7 +181,7 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if read > head:
             raise LogError(
                 f"the checkpoint has read the log up to record {read}, but the log ends with {head}; "
-                "is this the log that was read before?"
+                "give the log that was read before, or start with a new checkpoint"
             )
         if read + 1 < first:
             raise TrimmedError.before(read + 1, first)

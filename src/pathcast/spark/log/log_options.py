@@ -61,9 +61,11 @@ def log_options(given: Mapping[str, str]) -> LogOptions:
     if unknown := sorted(options.keys() - {name.lower() for name in _KNOWN}):
         raise PipelineError(f"unknown option {unknown[0]!r} of format pathcast; known are {', '.join(_KNOWN)}")
     if "url" not in options and "folder" not in options:
-        raise PipelineError("format pathcast needs the option url, the address of a broker, or folder, that of its log")
+        raise PipelineError(
+            "format pathcast lacks an option: give url, the address of a broker, or folder, that of its log"
+        )
     if "token" in options and "tokenfile" in options:
-        raise PipelineError("give either token or tokenFile, got both")
+        raise PipelineError("options token and tokenFile cannot be combined; omit one of them")
     begin = options.get("from", "first")
     feeds = tuple(each.strip() for each in options.get("feeds", "").split(",") if each.strip())
     return LogOptions(

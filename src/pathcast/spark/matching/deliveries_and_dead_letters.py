@@ -113,4 +113,6 @@ def write_once(
 
 def _need(matched: DataFrame, column: str, maker: str) -> None:
     if column not in matched.columns:
-        raise PipelineError(f"no column '{column}', which {maker} adds; the columns are {', '.join(matched.columns)}")
+        raise PipelineError(
+            f"the input has no column '{column}', which {maker} adds; its columns are {', '.join(matched.columns)}"
+        )

@@ -29,7 +29,9 @@ def check_structure(schema: t.StructType, structure: str, document_path: str | N
     """Reject a frame without a column of structures."""
     names = schema.fieldNames()
     if structure not in names or not isinstance(schema[structure].dataType, t.BinaryType):
-        raise PipelineError(f"no binary column '{structure}' of structures; the columns are {columns_in(schema)}")
+        raise PipelineError(
+            f"the input has no binary column '{structure}' of structures; the columns are {columns_in(schema)}"
+        )
     if document_path is not None:
         raise PipelineError(
             "structure= does not work with document_path=: structures refer to documents in the same row; use document="
@@ -46,7 +48,7 @@ def check_columns(schema: t.StructType, document: str, document_path: str | None
     names = schema.fieldNames()
     column, what = (document, "documents") if document_path is None else (document_path, "paths of documents")
     if column not in names:
-        raise PipelineError(f"no column '{column}' with {what}; the columns are {', '.join(names)}")
+        raise PipelineError(f"the input has no column '{column}' with {what}; the columns are {', '.join(names)}")
     kind = schema[column].dataType
     if document_path is None and not isinstance(kind, t.BinaryType | t.StringType):
         raise PipelineError(

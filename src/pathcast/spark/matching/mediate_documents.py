@@ -102,7 +102,7 @@ class Mediating:
         ]
         for name, kinds, expected in wanted:
             if name is not None and name not in names:
-                raise PipelineError(f"no column '{name}'; the columns are {', '.join(names)}")
+                raise PipelineError(f"the input has no column '{name}'; the columns are {', '.join(names)}")
             if name is not None and not isinstance(documents.schema[name].dataType, kinds):
                 found = documents.schema[name].dataType.simpleString()
                 raise PipelineError(f"the column '{name}' is of type {found}; {expected}")

@@ -47,7 +47,8 @@ def observed(matched: DataFrame, name: str | Observation = NAME) -> DataFrame:
     """
     if "error" not in matched.columns:
         raise PipelineError(
-            f"no column 'error', which match_documents(…) adds; the columns are {', '.join(matched.columns)}"
+            f"the input has no column 'error', which match_documents(…) adds; its columns are "
+            f"{', '.join(matched.columns)}"
         )
     found, counted = ("subscribers", "deliveries") if "subscribers" in matched.columns else ("matches", "matches")
     # With an index in shards, every document has one row for the first shard, and possibly more for others.

@@ -90,7 +90,8 @@ def expand(
     names = batched.columns
     if MESSAGE not in names or not isinstance(batched.schema[MESSAGE].dataType, t.BinaryType):
         raise PipelineError(
-            f"no binary column '{MESSAGE}', which summarize(…) adds; the columns are {columns_in(batched.schema)}"
+            f"the input has no binary column '{MESSAGE}', which summarize(…) adds; its columns are "
+            f"{columns_in(batched.schema)}"
         )
     schema = _expanded_schema(batched.schema, document)
     return batched.mapInArrow(expanding(document, message_limits, limits, entities, trusted=trusted), schema)
@@ -369,7 +370,7 @@ def _summary_schema(schema: t.StructType, by: list[str], document: str) -> t.Str
         if name == document:
             raise PipelineError(f"by: '{name}' is the column of the documents; group by other columns")
         if name not in names:
-            raise PipelineError(f"by: no column '{name}'; the columns are {', '.join(names)}")
+            raise PipelineError(f"by: the input has no column '{name}'; its columns are {', '.join(names)}")
         if isinstance(schema[name].dataType, t.ArrayType | t.MapType | t.StructType):
             raise PipelineError(
                 f"by: the column '{name}' is of type {schema[name].dataType.simpleString()}; "

@@ -258,13 +258,13 @@ class _Reading:
         if row["id"] is None or not 0 < row["id"] <= LARGEST_ID:
             raise _Wrong(f"id must be a whole number from 1 to {LARGEST_ID:,}, got {row['given']!r}")
         if row["id"] in self.wanted:
-            raise _Wrong(f"id {row['id']} is already in use")
+            raise _Wrong(f"id {row['id']} is already in use; choose another id")
         if not row["subscriber"]:
-            raise _Wrong("subscriber is missing; every row of an overlay needs one")
+            raise _Wrong("subscriber is missing; give every row of an overlay a subscriber")
         try:
             router = self.overlay.router(row["router"] or "").name
         except PathcastError as error:
-            raise _Wrong(f"router: {error.reason}") from None
+            raise _Wrong(f"invalid router: {error.reason}") from None
         return router, self._pattern(row["xpath"] or ""), row["subscriber"]
 
     def _pattern(self, xpath: str) -> Pattern:
