@@ -94,6 +94,8 @@ def test_it_closes_with_a_table_and_where_the_output_lies(ran):
     ):
         assert int(said[what][1].replace(",", "")) == pq.read_table(folder / name).num_rows > 0
     assert int(said["… of these to newcomers"][1]) > 0
+    assert int(said["broker: deliveries"][1]) > 0 and said["broker: documents"][0] == "1,000"
+    assert "  curl -N http://127.0.0.1:" in answer.stdout
     assert all(row[2:] == ["0", "0", "0"] for row in said.values())
     assert "Nothing was lost or duplicated" in answer.stdout
     assert f"Output: {folder}" in answer.stdout

@@ -3,8 +3,10 @@
     documents/ ── mediation ─┬─ 15 routers ──────▶ deliveries/, links/, dead-letters/
      five schemas            └─ rows ── joins ───▶ messages/, dead-changes/
 
-Inputs: synthetic_market.py, publisher_schemas.py, pipeline_inputs.py. Course of events: stream_crash_scenario.py. Check
-of the output: delivery_check.py.
+    a broker, beside it: curl, then reports ──▶ log ──▶ subscribers
+
+Inputs: synthetic_market.py, publisher_schemas.py, pipeline_inputs.py. Course of events: stream_crash_scenario.py,
+broker_scenario.py. Check of the output: delivery_check.py.
 
 Everything is written to one folder, together with a description of its files (ABOUT.txt). A later demo replaces the
 folder only if it finds that description.
@@ -50,6 +52,8 @@ dead-changes/      Parquet: the documents whose rows could not be extracted, and
 overlay.png        the routers, and the total traffic of their links
 overlay.svg        the same
 run.log            what the stream printed
+broker/            the data of the broker: pathcast serve --data broker, pathcast log verify broker/log
+broker.log         the errors of the broker
 
 The next demo replaces this folder.
 """
@@ -67,6 +71,8 @@ def demo(
 
     Reports of five publishers, each with a schema of its own, pass through 15 routers to their readers.
 
+    Beside the stream a broker runs, for which two curl lines are printed. It is killed and recovered at the end.
+
     Stocks and reviews are extracted from the reports and joined for investors. See docs/guides/demo.md.
 
     Exit status 0: the output is correct; 1: it is not; 130: stopped by Ctrl-C; 143: stopped by SIGTERM.
@@ -75,6 +81,7 @@ def demo(
     """
     from rich.console import Console
 
+    from .broker_scenario import BrokerStory, DemoBroker, curl_lines
     from .pipeline_inputs import let_newcomers_in, make_up
     from .stream_crash_scenario import Story
     from .synthetic_market import Market
@@ -85,20 +92,27 @@ def demo(
     market = Market(seed)
     files = max(FILES, documents // FILE_DOCUMENTS)
     try:
-        with _progress(console) as progress:
+        with DemoBroker(output) as broker, _progress(console) as progress:
             console.print(
                 f"Generating {documents:,} reports, {subscriptions:,} subscriptions and {investors:,} joins …"
             )
             bar = progress.add_task("generated", total=documents)
             wanted = subscriptions, readers, investors
             later = make_up(output, market, documents, files, wanted, lambda count: progress.advance(bar, count))
+            broker.wait()
+            receive, publish = curl_lines(broker.address)
+            console.print("A broker runs, too. Try it from other terminals, until the demo ends:", markup=False)
+            console.print(f"  {receive}\n  {publish}", markup=False)
             story = Story(output, files, progress, console)
             killed = story.run(lambda: let_newcomers_in(output, later))
             lines, ledger = examine(output, market, documents, story.versions, progress)
+            console.print("Publishing through the broker, killing it meanwhile, and starting it again …")
+            broker_story = BrokerStory(broker, market)
+            lines += broker_story.run()
     except KeyboardInterrupt:
         console.print("stopped")
         raise
-    _print(lines, ledger, killed, time.perf_counter() - begin, output, console)
+    _print(lines, ledger, killed, broker_story.before, time.perf_counter() - begin, output, console)
     if not all(line.right for line in lines):
         raise typer.Exit(1)
 
@@ -145,7 +159,7 @@ def _progress(console: "Console") -> "Progress":
 
 
 def _print(
-    lines: "list[Line]", ledger: "Ledger", killed: str, seconds: float, folder: Path, console: "Console"
+    lines: "list[Line]", ledger: "Ledger", killed: str, confirmed: int, seconds: float, folder: Path, console: "Console"
 ) -> None:
     from rich.table import Table
 
@@ -159,7 +173,8 @@ def _print(
         table.add_row(line.what, *(f"{number:,}" for number in numbers), style=None if line.right else "bold red")
     console.print(table)
     if all(line.right for line in lines):
-        console.print(f"Nothing was lost or duplicated, although the stream was killed during {killed}.")
+        console.print(f"Nothing was lost or duplicated, although the stream was killed during {killed},")
+        console.print(f"and the broker after {confirmed:,} reports were published.")
     else:
         console.print("The output is wrong: please report this as a bug.", style="bold red")
     carried = f"{ledger.total_messages():,} messages, {shown_bytes(ledger.total_bytes())}"
