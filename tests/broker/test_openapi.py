@@ -7,6 +7,7 @@ unless the row gives another. Answers are validated strictly: a field that the s
 import json
 import re
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
@@ -16,9 +17,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from pathcast.broker import BrokerSettings, add_token
+from pathcast.broker.api import application
 from pathcast.broker.api.application import routes
 from pathcast.broker.api.openapi import DescriptionError, describes
 from pathcast.broker.api.openapi.document import openapi
+from pathcast.broker.settings.broker_sections import TokensSection
 
 from .served_broker import Served, served
 
@@ -43,6 +47,8 @@ class Row(NamedTuple):
 
 
 NEWS, ADA, LEASE = {"feed": "news"}, {"id": "ada-1"}, {"lease": "{post_lease.id}"}
+SINK = {"xpath": "//title", "sink": "https://example.org/hook", "subscriber": "ada", "feeds": ["news"]}
+ONCE = {"xpath": "//title", "feeds": ["news"], "config": {"from": 1, "max_deliver": 1}}
 BATCH = "application/cloudevents-batch+json"
 REQUESTS = [
     Row("put_feed", 201, NEWS),
@@ -55,9 +61,7 @@ REQUESTS = [
     Row("check_subscription", 200),
     Row("check_subscription", 422, body={"xpath": "//title["}),
     Row("put_subscription", 201, ADA),
-    Row(
-        "put_subscription", 200, ADA, body={"xpath": "//title", "sink": "https://example.org/hook", "subscriber": "ada"}
-    ),
+    Row("put_subscription", 200, ADA, body=SINK),
     Row("put_subscription", 400, {"id": "a b"}),
     Row("get_subscription", 200, ADA),
     Row("get_subscription", 404, {"id": "none"}),
@@ -92,7 +96,7 @@ REQUESTS = [
     Row("pull", 200, ADA, {"limit": 2}),
     Row("pull", 404, {"id": "none"}),
     Row("status", 200, ADA),
-    Row("put_subscription", 201, {"id": "once"}, body={"xpath": "//title", "config": {"from": 1, "max_deliver": 1}}),
+    Row("put_subscription", 201, {"id": "once"}, body=ONCE),
     Row("pull", 200, {"id": "once"}),
     Row("give_back", 200, {"id": "once"}, body={"sequences": ["{publish.sequence}"]}),
     Row("dead_letters", 200, {"id": "once"}, {"limit": 1}),
@@ -147,11 +151,11 @@ def answers(broker: Served) -> list[Given]:
     return [_answer(broker, row, earlier) for row in REQUESTS]
 
 
-def _answer(broker: Served, row: Row, earlier: dict[str, Any]) -> Given:
+def _answer(broker: Served, row: Row, earlier: dict[str, Any], token: str = "") -> Given:
     method, path, operation = OPERATIONS[row.operation]
     for name, value in row.path.items():
         path = path.replace(f"{{{name}}}", str(_filled(value, earlier)))
-    headers, content = dict(row.headers), None
+    headers, content = {**row.headers, **({"authorization": f"Bearer {token}"} if token else {})}, None
     if contents := operation.get("requestBody", {}).get("content"):
         headers["content-type"] = media_type = row.media_type or next(iter(contents))
         body = contents[media_type]["example"] if row.body is None else _filled(row.body, earlier)
@@ -215,8 +219,12 @@ def test_every_operation_has_a_request() -> None:
 
 @pytest.mark.parametrize("number", range(len(REQUESTS)), ids=[f"{row.operation}-{row.status}" for row in REQUESTS])
 def test_an_answer_is_as_described(answers: list[Given], number: int) -> None:
-    row, given = REQUESTS[number], answers[number]
-    assert given.status == row.status, given
+    _check(REQUESTS[number], answers[number], REQUESTS[number].status)
+
+
+def _check(row: Row, given: Given, *statuses: int) -> None:
+    """An answer has one of some statuses, and is as described."""
+    assert given.status in statuses, given
     responses = OPERATIONS[row.operation][2]["responses"]
     assert str(given.status) in responses
     content = responses[str(given.status)].get("content", {})
@@ -227,6 +235,32 @@ def test_an_answer_is_as_described(answers: list[Given], number: int) -> None:
     assert described is not None, given.media_type
     if schema := described.get("schema"):
         assert [_errors(schema, value) for value in given.values] == [[]]
+
+
+# Without the scope, some answers are other ones: a document that may not be read does not exist.
+REFUSALS = {"get_document": (404,), "explain": (403, 404), "post_subscriptions": (422,)}
+
+
+def test_the_described_scopes_are_needed_and_suffice(tmp_path: Path) -> None:
+    file = tmp_path / "tokens.json"
+    other = add_token(file, "one", "other", ["publish:other", "read:other", "subscribe:other"])[0]
+    tokens = {}
+    for name, (_, _, operation) in OPERATIONS.items():
+        needed = [scope for each in operation["security"] for scope in each.get("token", ())]
+        scopes = [re.sub(r"\{(\w+)\}", lambda found: "news" if found[1] == "feed" else "ada", each) for each in needed]
+        tokens[name] = add_token(file, "one", "ada", scopes or ["subscribe:ada"])[0]
+    earlier: dict[str, Any] = {}
+    with served(tmp_path / "log", BrokerSettings(tokens=TokensSection(file=str(file)))) as broker:
+        # Rejected requests have no effect: each is sent without a token, with a weak one, and with one that suffices.
+        for row in REQUESTS:
+            if row.status < 300:
+                operation = OPERATIONS[row.operation][2]
+                needs = [scope for each in operation["security"] for scope in each.get("token", ())]
+                if operation["security"]:
+                    _check(row, _answer(broker, row, earlier), 401)
+                if needs:
+                    _check(row, _answer(broker, row, earlier, other), *REFUSALS.get(row.operation, (403,)))
+                _check(row, _answer(broker, row, earlier, tokens[row.operation]), row.status)
 
 
 def test_examples_fit_their_schemas() -> None:
@@ -253,6 +287,15 @@ def test_only_open_paths_need_no_token() -> None:
         "health",
         "ready",
     }
+
+
+def test_endpoints_read_parameters_with_what_describes_them() -> None:
+    """`LIMIT.of(request)`, with LIMIT in `parameters=` of @describes: what is read is described."""
+    folder = Path(application.__file__).parent
+    direct = re.compile(r"query_params|[^_]whole_number\(request|request\.headers(\[|\.get)")
+    files = {path.name for path in folder.glob("*.py") if direct.search(path.read_text())}
+    # The two that are not endpoints, and publications: any ce- header is an attribute.
+    assert files == {"request_bodies.py", "documents_api.py"}
 
 
 async def undescribed(request: Request) -> Response:

@@ -58,7 +58,7 @@ class Explanation(TypedDict):
 
 @describes(
     "subscriptions",
-    scope="read:{feed}",
+    scope="read:{feed} subscribe:{subscriber}",
     parameters=(SEQUENCE, FEED, SUBSCRIPTION, LIMIT, AFTER),
     body=Content(None, "application/xml", "<nitf><title>Rain</title></nitf>"),
     body_is_optional=True,
@@ -97,7 +97,7 @@ async def explain(request: Request) -> Response:
         "feed": about.feed,
         "subscriptions": [_shown(each, steps=one is not None) for each in found],
     }
-    if "sequence" in request.query_params:
+    if SEQUENCE.is_in(request):
         result["sequence"] = about.sequence
     if len(found) < len(chosen):
         result["next"] = found[-1].id
@@ -108,21 +108,21 @@ async def explain(request: Request) -> Response:
 
 async def _body(request: Request) -> bytes:
     """The document in the body, if it may be read as one of a feed."""
-    query = request.query_params
-    if ("sequence" in query) == ("feed" in query):
+    given = FEED.of(request)
+    if SEQUENCE.is_in(request) == (given is not None):
         raise ProblemError(400, "give either sequence=… (a document of the log) or feed=… and the document as the body")
-    if "sequence" in query:
+    if given is None:
         return b""
-    feed = checked_name(query["feed"], "feed")
+    feed = checked_name(given, "feed")
     access_of(request).check_read(feed)
     return await body_of(request, broker_of(request).state.limits_of(feed).size)
 
 
 async def _about(request: Request, body: bytes) -> Explanations:
     """What is explained; the answers for masked and for missing documents are the same."""
-    access, broker, query = access_of(request), broker_of(request), request.query_params
-    if "feed" in query:
-        return await asyncio.to_thread(Explanations.of_new, broker, access.tenant, query["feed"], body)
+    access, broker, feed = access_of(request), broker_of(request), FEED.of(request)
+    if feed is not None:
+        return await asyncio.to_thread(Explanations.of_new, broker, access.tenant, feed, body)
     sequence = SEQUENCE.of(request)
     try:
         found = await asyncio.to_thread(Explanations.of_logged, broker, access.tenant, sequence)

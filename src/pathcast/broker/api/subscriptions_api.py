@@ -65,18 +65,21 @@ LIMIT: Final = WholeNumber("limit", "Subscriptions at most.", 100, PAGE)
 AFTER: Final = Text("after", "The last id of the page before.")
 SUBSCRIBER: Final = Text("subscriber", "Only those of this subscriber.")
 _SCOPE: Final = "subscribe:{subscriber}"
+_LINES: Final = """\
+{"id": "titles", "xpath": "//title", "feeds": ["news"]}
+{"id": "quotes", "xpath": "//quote", "feeds": ["news"]}
+"""
 _EXAMPLE: Final = {
     "subscriber": "ada",
     "feeds": ["news"],
     "filters": [{"xpath": {"expression": "//f:quote[@price > 5]", "namespaces": {"f": "urn:f"}}}],
     "config": {"from": "now", "in_flight": 256, "ack_wait": 30, "max_deliver": 10},
 }
-_LINES: Final = '{"id": "titles", "xpath": "//title"}\n{"id": "quotes", "xpath": "//quote"}\n'
 
 
 @describes(
     "subscriptions",
-    scope=_SCOPE,
+    scope=f"{_SCOPE} read:{{feed}}",
     body=Content(Definition, example=_EXAMPLE),
     responses={200: Answer(Subscription, "Changed."), 201: Answer(Subscription, "Created.")},
     errors=(409, 410, 422, 429, 507),
@@ -154,10 +157,8 @@ def ids_for(access: Access, state: BrokerState) -> list[str]:
 
 @describes(
     "subscriptions",
-    scope=_SCOPE,
-    body=Content(
-        BulkItem, NDJSON, '{"id": "titles", "xpath": "//title"}\n{"id": "quotes", "xpath": "//quote"}\n', line=True
-    ),
+    scope=f"{_SCOPE} read:{{feed}}",
+    body=Content(BulkItem, NDJSON, _LINES, line=True),
     responses={200: BulkResult, 422: Answer(BulkResult, "No line was accepted.")},
     errors=(507,),
 )
@@ -224,8 +225,8 @@ class Check(Struct):
 
 @describes(
     "subscriptions",
-    scope=_SCOPE,
-    body=Content(Definition, example={"xpath": "//title[. = 'Rain']"}),
+    scope=f"{_SCOPE} read:{{feed}}",
+    body=Content(Definition, example={"xpath": "//title[. = 'Rain']", "feeds": ["news"]}),
     responses={200: Check},
     errors=(410, 422),
 )

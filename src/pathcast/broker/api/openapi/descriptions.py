@@ -107,8 +107,8 @@ def describes(
     """Describe the operation that a function carries out.
 
     body: a type, a `Content`, or a tuple of `Content`s; None without a body. responses: per status, an `Answer` or its
-    content. scope: what the token needs, such as `publish:{feed}`; None if any token does. errors: statuses, with what
-    they mean here if that is special.
+    content. scope: what the token needs, such as `publish:{feed}`, separated by spaces; None if any token does. errors:
+    statuses, with what they mean here if that is special.
     """
 
     def described(endpoint: Endpoint) -> Endpoint:

@@ -113,7 +113,8 @@ def _operation(description: Description, references: Mapping[int, Any]) -> dict[
         "tags": [description.tag],
         "summary": description.summary,
     }
-    needs = f"Needs the scope `{description.scope}`." if description.scope else ""
+    scopes = description.scope.split() if description.scope else []
+    needs = f"Needs a token with {' and '.join(f'`{scope}`' for scope in scopes)}." if scopes else ""
     if text := "\n\n".join(filter(None, (description.text, needs))):
         found["description"] = text
     if description.parameters:
@@ -128,7 +129,7 @@ def _operation(description: Description, references: Mapping[int, Any]) -> dict[
         found["security"] = []
     else:
         # An empty requirement: on the loopback address, no token may be needed.
-        found["security"] = [{"token": [description.scope] if description.scope else []}, {}]
+        found["security"] = [{"token": scopes}, {}]
         errors = {**{status: ERRORS[status] for status in _ALWAYS}, **errors}
     answers = {str(status): _answer(status, each, references) for status, each in description.responses.items()}
     for status in sorted(errors):

@@ -30,6 +30,10 @@ class Parameter:
         """The JSON Schema of its values."""
         return {"type": "string"}
 
+    def is_in(self, request: Request) -> bool:
+        """Whether a request gives it in its query."""
+        return self.name in request.query_params
+
     def shown(self) -> dict[str, Any]:
         """The parameter in OpenAPI."""
         found = {"name": self.name, "in": self.place, "description": self.text, "schema": self.schema()}
