@@ -132,6 +132,10 @@ class GuardedConnection(HttpToolsProtocol):
         elif now - self._since > self.limits.body_time + self._body_bytes / self.limits.rate:
             self._refuse(*_TIMEOUT)
 
+    def send_400_response(self, msg: str) -> None:
+        """What the client sent is not HTTP; called by uvicorn."""
+        self._refuse(400, "the request is not valid HTTP/1.1; check its first line, headers and chunks")
+
     def _refuse(self, status: int, reason: str) -> None:
         """Answer if no other answer has begun, and disconnect."""
         if self.transport.is_closing():

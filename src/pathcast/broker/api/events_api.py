@@ -120,6 +120,8 @@ def _stream(
     broker = broker_of(request)
     position, gap = _position(request, broker)
     inline = BODIES.of(request) == "inline"
+    if request.method == "HEAD":  # the stream would never end, and the connection would serve no other request
+        return Response(headers=_HEADERS, media_type="text/event-stream")
     stream = EventStream(broker, wakeups_of(request), standing, keys, position)
     stream.delivered = partial(metrics_of(request).delivered, "events")
     events = stream.events(gap, inline=inline, named=named)

@@ -27,8 +27,10 @@ _TEXT: Final = Content(str, "text/plain")
 )
 async def get_document(request: Request) -> Response:
     """GET /v1/documents/{sequence}: read a document, byte by byte as it was published."""
-    sequence = int(request.path_params["sequence"])
-    broker = broker_of(request)
+    text = request.path_params["sequence"]
+    if not (text.isascii() and text.isdigit() and len(text) < 20):
+        raise ProblemError(404, f"{text[:40]!r} is not a sequence; documents have paths such as /v1/documents/4711")
+    sequence, broker = int(text), broker_of(request)
     try:
         ((entry, document),) = await asyncio.to_thread(broker.recent.entries, [sequence])
     except TrimmedError:

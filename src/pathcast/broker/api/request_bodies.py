@@ -43,6 +43,8 @@ def decoded(body: bytes, kind: Any, what: str) -> Any:
         return json.decode(body, type=kind)
     except (DecodeError, ValidationError, UnicodeDecodeError) as error:
         raise ProblemError(400, f"{what} is malformed: {error}") from None
+    except RecursionError:
+        raise ProblemError(400, f"{what} is malformed: it is nested too deeply") from None
 
 
 def whole_number(request: Request, name: str, default: int, most: int) -> int:

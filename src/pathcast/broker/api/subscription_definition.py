@@ -15,7 +15,7 @@ from msgspec import Meta, Struct, ValidationError, convert, field
 
 from pathcast.broker_log import StandingSubscription, SubscriptionRecord
 from pathcast.errors import PathcastError
-from pathcast.log import Log
+from pathcast.log import END_OF_NUMBERS, Log
 from pathcast.patterns import parse
 
 from .access import Access
@@ -128,8 +128,8 @@ def _begin(begin: int | str, log: Log) -> int | None:
         if time.tzinfo is None:
             raise ProblemError(422, f"config.from {begin!r} has no time zone; add one, such as Z")
         return log.sequence_at(int(time.timestamp() * 1_000_000))
-    if begin < 1:
-        raise ProblemError(422, f"config.from must be at least 1, got {begin}")
+    if not 1 <= begin < END_OF_NUMBERS:
+        raise ProblemError(422, f"config.from must be at least 1 and less than 2**63, got {begin}")
     return begin
 
 

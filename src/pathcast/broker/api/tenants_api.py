@@ -15,6 +15,7 @@ from starlette.responses import Response
 
 from pathcast.broker_log import TenantRecord
 from pathcast.errors import PathcastError
+from pathcast.log import END_OF_NUMBERS
 from pathcast.patterns import parse
 
 from ..broker import Broker
@@ -94,8 +95,8 @@ async def list_tenants(request: Request) -> Response:
 def _record(tenant: str, wanted: TenantSettings) -> TenantRecord:
     """The checked record of a tenant's settings."""
     begin = wanted.begin
-    if begin != "now" and (isinstance(begin, str) or begin < 1):
-        raise ProblemError(422, f"from must be 'now' or a sequence of at least 1, got {str(begin)[:40]!r}")
+    if begin != "now" and (isinstance(begin, str) or not 1 <= begin < END_OF_NUMBERS):
+        raise ProblemError(422, f"from must be 'now' or a sequence from 1 to 2**63 - 1, got {str(begin)[:40]!r}")
     first = None if isinstance(begin, str) else begin
     if wanted.guard is None:
         return TenantRecord(tenant, begin=first)
