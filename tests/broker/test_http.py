@@ -46,6 +46,18 @@ def test_a_document_that_is_posted_arrives_as_it_came(broker: Served) -> None:
     events.close()
 
 
+def test_a_subscriber_whose_subscriptions_are_equal_gets_every_document(broker: Served) -> None:
+    for id in ("equal-1", "equal-2"):
+        subscribe(broker, id, "//equal", feeds=["equal"], subscriber="twice")
+    events = Events(broker, "/v1/subscribers/twice/events")
+    events.next()
+    for _ in range(3):
+        sequence = publish(broker, "equal", "<equal/>").json()["sequence"]
+        data = json.loads(events.next_of_kind("document")["data"])
+        assert (data["sequence"], data["subscriptions"]) == (sequence, ["equal-1", "equal-2"])
+    events.close()
+
+
 def test_a_document_in_another_encoding_arrives_in_base64(broker: Served) -> None:
     subscribe(broker, "latin", "//title", feeds=["latin"])
     document = "<?xml version='1.0' encoding='iso-8859-1'?><title>é</title>".encode("iso-8859-1")

@@ -33,7 +33,7 @@ class Wakeups:
     def registered(self, keys: Iterable[Hashable]) -> Iterator[asyncio.Event]:
         """An event that is set when something happens under one of the keys."""
         event = asyncio.Event()
-        kept = list(keys)
+        kept = list(dict.fromkeys(keys))  # equal subscriptions have equal patterns
         for key in kept:
             self._waiting.setdefault(key, set()).add(event)
             if isinstance(key, tuple) and key[0] == "pattern":
