@@ -140,18 +140,18 @@ def test_a_damaged_log_leaves_no_export(log: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        (["verify", "none"], "none: no such folder"),
+        (["verify", "none"], "none: no such folder; check the path"),
         (["verify", "file"], "file: this is a file; give the folder of a log"),
-        (["export", "none"], "none: no such folder"),
-        (["export", "log", "-o", "file"], "file: already exists; give another --output"),
+        (["export", "none"], "none: no such folder; check the path"),
+        (["export", "log", "-o", "file"], "file already exists; give another --output"),
         (
             ["export", "log", "-o", "none/file"],
             "cannot write none/file: No such file or directory; give another --output",
         ),
-        (["import", "none", "new"], "none: no such file"),
+        (["import", "none", "new"], "none: no such file; check the path"),
         (["import", "log", "new"], "log: this is a folder; give a file"),
-        (["import", "file", "log"], "log: already exists; import into a new folder"),
-        (["import", "file", "file"], "file: already exists; import into a new folder"),
+        (["import", "file", "log"], "log already exists; import into a new folder"),
+        (["import", "file", "file"], "file already exists; import into a new folder"),
         (["import", "file", "file/new"], "cannot open a log in"),
     ],
 )
@@ -181,7 +181,7 @@ def test_an_interrupted_import_is_explained(log: Path, tmp_path: Path) -> None:
     content = Outcome("export", log).bytes
     refused = Outcome("import", "-", tmp_path / "copy", stdin=content)
     assert refused.status == 2
-    assert "copy.importing: left by an import that was interrupted, or one that runs; remove it" in refused.err
+    assert "copy.importing was left by an import that was interrupted, or one that runs; remove it" in refused.err
     assert (tmp_path / "copy.importing").exists()
 
 

@@ -97,7 +97,7 @@ def test_an_index_has_its_own_namespaces(subscriptions: Path, story: Path, tmp_p
     pathcast.Subscriptions.read(subscriptions).compile().save(tmp_path / "index")
     outcome = Outcome(tmp_path / "index", 1, story, "--namespaces", "f=urn:f")
     assert (outcome.status, outcome.out) == (2, "")
-    assert "omit the option" in outcome.err
+    assert "omit it" in outcome.err
 
 
 def test_an_unknown_id_has_status_2_and_is_told_what_there_is(subscriptions: Path, story: Path) -> None:
@@ -131,7 +131,7 @@ def test_bad_subscriptions_have_status_2(tmp_path: Path, story: Path) -> None:
     ):
         outcome = Outcome(path, 1, story)
         assert (outcome.status, outcome.out) == (2, "")
-        assert outcome.err.startswith(f"error: {path}: ") and reason in outcome.err
+        assert outcome.err.startswith("error: ") and str(path) in outcome.err and reason in outcome.err
 
 
 ORDER = "order: SUBSCRIPTIONS ID DOCUMENT, or -e XPATH DOCUMENT"
@@ -177,7 +177,10 @@ def test_expressions_take_the_place_of_a_file(story: Path) -> None:
 
 def test_an_xpath_in_place_of_a_file_is_told_the_option(story: Path) -> None:
     outcome = Outcome("//p", story)
-    assert (outcome.status, outcome.err) == (2, "error: //p: no such file; this looks like an XPath; use -e '//p'\n")
+    assert (outcome.status, outcome.err) == (
+        2,
+        "error: cannot read //p: no such file; this looks like an XPath; use -e '//p'\n",
+    )
 
 
 def test_a_compressed_document_is_read(subscriptions: Path, tmp_path: Path) -> None:

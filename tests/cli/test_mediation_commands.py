@@ -91,7 +91,7 @@ def test_schemas_are_integrated_to_one_that_can_be_used(folder: Path) -> None:
     ("arguments", "reason"),
     [
         (["map", "global.tree", "nothing.dtd"], "nothing.dtd: no such file"),
-        (["map", "global.tree", "annex.tree", "--pair", "a"], "--pair a: expected LOCAL=GLOBAL"),
+        (["map", "global.tree", "annex.tree", "--pair", "a"], "invalid --pair a: expected LOCAL=GLOBAL"),
         (["map", "global.tree", "annex.tree", "--pair", "a=staff"], "the local schema has no path 'a'"),
         (["map", "global.tree", "annex.tree", "--pair", "staff=b"], "the global schema has no path 'b'"),
         (["rewrite", "annex.tree", "."], ".: this is a folder; give one document"),

@@ -291,7 +291,7 @@ def test_a_connect_server_that_nobody_runs_is_told_at_once(folder):
 def test_a_connect_server_has_a_port_that_is_a_number(folder):
     answer = CliRunner().invoke(app, ["run", str(folder / "batch.toml"), "--remote", "sc://here:there"])
     assert answer.exit_code == 2
-    assert "error: --remote sc://here:there: Port could not be cast to integer value" in answer.output
+    assert "error: invalid --remote sc://here:there: Port could not be cast to integer value" in answer.output
 
 
 @pytest.mark.parametrize(
@@ -300,4 +300,4 @@ def test_a_connect_server_has_a_port_that_is_a_number(folder):
 def test_a_url_of_no_spark_is_refused_before_anything_starts(folder, option, url):
     answer = CliRunner().invoke(app, ["run", str(folder / "batch.toml"), option, url])
     assert answer.exit_code == 2
-    assert f"error: {option} {url}: not a Spark " in answer.output
+    assert f"error: {option} {url} is not a Spark " in answer.output

@@ -185,4 +185,4 @@ def test_publishing_needs_a_table(folder):
     (folder / "stream.toml").write_text(PIPELINE.replace('table = "wanted.csv"\ninvalid = "invalid"\n', ""))
     answer = CliRunner().invoke(app, ["run", str(folder / "stream.toml"), "--publish"])
     assert answer.exit_code == 2
-    assert "nothing to publish; set subscriptions.table" in answer.stderr
+    assert "has nothing to publish; set subscriptions.table" in answer.stderr

@@ -79,13 +79,14 @@ def import_(
     from pathcast.store import flush
 
     if log.exists() and (not log.is_dir() or next(log.iterdir(), None) is not None):
-        refuse(f"{log}: already exists; import into a new folder")
+        refuse(f"{log} already exists; import into a new folder")
     if str(source) != "-" and not source.is_file():
-        refuse(f"{source}: {'this is a folder; give a file' if source.is_dir() else 'no such file'}")
+        reason = "this is a folder; give a file" if source.is_dir() else "no such file; check the path"
+        refuse(f"cannot import {source}: {reason}")
     log = log.absolute()
     unfinished = log.with_name(f"{log.name}.importing")
     if unfinished.exists():
-        refuse(f"{unfinished}: left by an import that was interrupted, or one that runs; remove it, and try again")
+        refuse(f"{unfinished} was left by an import that was interrupted, or one that runs; remove it, and try again")
     try:
         with (
             closing(SqliteLog(unfinished)) as new,
@@ -97,7 +98,7 @@ def import_(
         unfinished.replace(log)
         flush(log.parent)
     except OSError as error:
-        refuse(f"cannot import {source} into {log}: {error.strerror}")
+        refuse(f"cannot import {source} into {log}: {error.strerror}; import into another folder")
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
     _note("imported", imported)
@@ -107,7 +108,8 @@ def _opened(folder: Path) -> "closing[SqliteLog]":
     from pathcast.log import SqliteLog
 
     if not folder.is_dir():
-        refuse(f"{folder}: {'this is a file; give the folder of a log' if folder.exists() else 'no such folder'}")
+        reason = "this is a file; give the folder of a log" if folder.exists() else "no such folder; check the path"
+        refuse(f"cannot open the log {folder}: {reason}")
     return closing(SqliteLog(folder, read_only=True))
 
 
@@ -121,7 +123,7 @@ def _created(output: Path | None) -> Iterator[BinaryIO]:
     try:
         target = output.open("xb")
     except FileExistsError:
-        refuse(f"{output}: already exists; give another --output")
+        refuse(f"{output} already exists; give another --output")
     except OSError as error:
         refuse(f"cannot write {output}: {error.strerror}; give another --output")
     try:

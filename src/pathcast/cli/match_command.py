@@ -268,7 +268,7 @@ def _compile(
 
     known = engines()
     if engine is not None and engine not in known:
-        refuse(f"--engine {engine}: unknown engine; use one of {', '.join(known)}")
+        refuse(f"unknown engine {engine} for --engine; use one of {', '.join(known)}")
     if mapping is None:
         matcher = chosen.matcher
         if matcher is None or engine not in (None, matcher.engine_name):

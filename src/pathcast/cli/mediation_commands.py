@@ -50,7 +50,9 @@ def map_schema(
     for each in pair or []:
         local, equals, there = each.partition("=")
         if not (local and equals and there):
-            refuse(f"--pair {each}: expected LOCAL=GLOBAL, two paths such as catalog/hours=catalog/course/credits")
+            refuse(
+                f"invalid --pair {each}: expected LOCAL=GLOBAL, two paths such as catalog/hours=catalog/course/credits"
+            )
         known[local] = there
     glob, theirs = _schema(global_schema), _schema(local_schema)
     for local, there in known.items():
@@ -60,7 +62,7 @@ def map_schema(
                     suggestion(path, paths)
                     or f"; its paths are {', '.join(sorted(paths)[:5])}{', …' * (len(paths) > 5)}"
                 )
-                refuse(f"--pair {local}={there}: the {side} schema has no path '{path}'{advice}")
+                refuse(f"invalid --pair {local}={there}: the {side} schema has no path '{path}'{advice}")
     mapping = Mediator(glob).register(name or local_schema.stem, theirs, correspondence=known)
     _write(mapping.write(), output)
     for sentence in mapping.check():
@@ -99,7 +101,9 @@ def rewrite(
     from pathcast.mediation.mappings import item_of, to_bytes
 
     if str(document) != "-" and not document.is_file():
-        refuse(f"{document}: {'this is a folder; give one document' if document.is_dir() else 'no such file'}")
+        refuse(
+            f"cannot read {document}: {'this is a folder; give one document' if document.is_dir() else 'no such file'}"
+        )
     source = sys.stdin.buffer.read() if str(document) == "-" else document
     by = _mapping(mapping)
     try:
@@ -129,7 +133,7 @@ def _schema(file: Path) -> "SchemaTree":
     from pathcast.mediation import open_schema
 
     if not file.exists():
-        refuse(f"{file}: no such file")
+        refuse(f"cannot read {file}: no such file; check the path")
     return open_schema(file)
 
 

@@ -71,14 +71,15 @@ def run(
         refuse(f"--master {master} and --remote {remote} cannot be combined; give only one of them")
     if master is not None and not _MASTER.fullmatch(master):
         refuse(
-            f"--master {master}: not a Spark master; use local[4], local[*], spark://host:7077, k8s://host:443 or yarn"
+            f"--master {master} is not a Spark master; use local[4], local[*], spark://host:7077, k8s://host:443 "
+            "or yarn"
         )
     if remote is not None and not remote.startswith(("sc://", "local")):
-        refuse(f"--remote {remote}: not a Spark Connect URL; use sc://host:15002, or local[2] to start a server here")
+        refuse(f"--remote {remote} is not a Spark Connect URL; use sc://host:15002, or local[2] to start a server here")
     pipeline = read_pipeline(file)
     table, joins = pipeline.subscriptions.table, pipeline.joins
     if publish and table is None and (joins is None or joins.versions is None or joins.subscriptions is None):
-        refuse(f"{file}: nothing to publish; set subscriptions.table, or joins.subscriptions and joins.versions")
+        refuse(f"{file} has nothing to publish; set subscriptions.table, or joins.subscriptions and joins.versions")
     lines = list(plan(pipeline))
     if not publish:
         check_outputs(pipeline)
@@ -248,10 +249,12 @@ def _must_answer(remote: str) -> None:
         place = address.hostname or "", address.port or CONNECT_PORT
         create_connection(place, timeout=10).close()
     except ValueError as error:
-        refuse(f"--remote {remote}: {error}; use a URL such as sc://host:{CONNECT_PORT}")
+        refuse(f"invalid --remote {remote}: {error}; use a URL such as sc://host:{CONNECT_PORT}")
     except OSError as error:
         reason = f"no Spark Connect server answers at {place[0]}:{place[1]}: {error.strerror or error}"
-        typer.echo(f"error: --remote {remote}: {reason}; start the server, or correct the URL", err=True)
+        typer.echo(
+            f"error: cannot connect to --remote {remote}: {reason}; start the server, or correct the URL", err=True
+        )
         raise typer.Exit(FAILED) from None
 
 

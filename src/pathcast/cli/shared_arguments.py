@@ -62,7 +62,7 @@ def namespaces_of(options: Iterable[str]) -> dict[str, str] | Literal["ignore"] 
     for part in parts:
         prefix, equals, uri = part.partition("=")
         if not (prefix and equals and uri):
-            refuse(f"--namespaces {part}: expected PREFIX=URI, or the word ignore alone")
+            refuse(f"invalid --namespaces {part}: expected PREFIX=URI, or the word ignore alone")
         if prefixes.setdefault(prefix, uri) != uri:
             refuse(
                 f"--namespaces {part}: the prefix {prefix} already stands for {prefixes[prefix]}; give each prefix once"

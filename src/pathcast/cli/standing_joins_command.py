@@ -106,7 +106,7 @@ def _prepared(schema: "Schema", file: Path, scheme: str | None) -> "tuple[JoinSe
     try:
         server = JoinServer(schema, scheme) if scheme else JoinServer(schema)
     except PathcastError as error:
-        refuse(f"--scheme: {error}")
+        refuse(f"invalid --scheme: {error}")
     invalid = []
     for line, text in _lines(file):
         if text.startswith("--"):
@@ -186,6 +186,6 @@ def _read(file: Path) -> str:
     try:
         return file.read_text(encoding="utf-8-sig")
     except OSError as error:
-        refuse(f"cannot read {file}: {error.strerror}")
+        refuse(f"cannot read {file}: {error.strerror}; check the path")
     except UnicodeDecodeError:
         refuse(f"the file {file} is not UTF-8; convert it to UTF-8")

@@ -66,7 +66,7 @@ def _read(source: str, namespaces: Sequence[str]) -> "tuple[ChosenSubscriptions,
 
     file = Path(source)
     if not file.exists():  # a pipe is fine
-        refuse(f"{source}: no such file{_advice(source)}")
+        refuse(f"cannot read {source}: no such file{_advice(source)}")
     prefixes = namespaces_of(namespaces)
     try:
         subscriptions, errors = Subscriptions.read(file, namespaces=prefixes, errors="collect")
@@ -74,7 +74,7 @@ def _read(source: str, namespaces: Sequence[str]) -> "tuple[ChosenSubscriptions,
         reason = str(error)
         refuse(reason if str(file) in reason else f"{file}: {reason}")
     if errors and (getattr(errors[0], "expression", None) or "").lstrip().startswith("<"):
-        refuse(f"{source}: this is an XML file, not subscriptions; order: SUBSCRIPTIONS DOCUMENT…")
+        refuse(f"{source} is an XML file, not subscriptions; order: SUBSCRIPTIONS DOCUMENT…")
     return ChosenSubscriptions(subscriptions), errors
 
 
@@ -87,7 +87,7 @@ def _advice(source: str) -> str:
     if rooted or source.startswith("//") or any(character in source for character in _ONLY_IN_XPATHS):
         quoted = shlex.quote(source) if "'" in source else f"'{source}'"
         return f"; this looks like an XPath; use -e {quoted}"
-    return ""
+    return "; check the path"
 
 
 def _open_folder(folder: Path, namespaces: Sequence[str], entities: Entities) -> ChosenSubscriptions:
@@ -98,10 +98,10 @@ def _open_folder(folder: Path, namespaces: Sequence[str], entities: Entities) ->
     from pathcast.store import MANIFEST
 
     if namespaces:
-        refuse(f"--namespaces: the index {folder} has its own namespaces; omit the option")
+        refuse(f"--namespaces cannot be combined with the index {folder}, which has its own namespaces; omit it")
     versioned = is_versioned(folder)
     if not versioned and not (folder / MANIFEST).exists():
-        refuse(f"{folder}: no index in this folder; give a file of subscriptions or the folder of an index")
+        refuse(f"no index in the folder {folder}; give a file of subscriptions or the folder of an index")
     try:
         place = version_folder(folder, latest(folder)) if versioned else folder
         matcher = open_index(place, entities=entities.value)
