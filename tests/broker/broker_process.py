@@ -1,5 +1,6 @@
 """`pathcast serve` as a process of its own, which a test may kill and start again on the same folder and port."""
 
+import os
 import signal
 import socket
 import subprocess
@@ -24,8 +25,8 @@ class BrokerProcess:
         self._errors = (folder.parent / f"{folder.name}.stderr").open("a+")
         self._process: subprocess.Popen[str] | None = None
 
-    def start(self) -> None:
-        """Start, and wait until it accepts connections."""
+    def start(self, expected: str = "serving ") -> None:
+        """Start, and wait until it accepts connections: until its first line, which begins as expected."""
         # On SIGABRT, Python writes where each thread stands: a test that fails on a broker without answers shows why.
         program = "import faulthandler; faulthandler.enable(); from pathcast.cli.app import main; main()"
         options = ["serve", *self._settings, "--data", str(self.folder), "--port", str(self.port)]
@@ -33,7 +34,22 @@ class BrokerProcess:
         self._process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=self._errors, text=True)
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
-        assert line.startswith("serving "), (line, self.errors())
+        assert line.startswith(expected), (line, self.errors())
+
+    def pause(self) -> None:
+        """SIGSTOP: the process stands still, and its connections stay open."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGSTOP)
+        os.waitpid(self._process.pid, os.WUNTRACED)
+
+    def resume(self) -> None:
+        """Let a paused process continue."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGCONT)
+
+    def wait(self) -> int:
+        """Wait until the process ends by itself; returns the exit status."""
+        return self._end(None)
 
     def kill(self) -> None:
         """SIGKILL: the process gets no chance to do anything."""
@@ -43,9 +59,10 @@ class BrokerProcess:
         """SIGTERM; returns the exit status."""
         return self._end(signal.SIGTERM)
 
-    def _end(self, how: signal.Signals) -> int:
+    def _end(self, how: signal.Signals | None) -> int:
         assert self._process is not None
-        self._process.send_signal(how)
+        if how is not None:
+            self._process.send_signal(how)
         status = self._process.wait()
         assert self._process.stdout is not None
         self._process.stdout.close()

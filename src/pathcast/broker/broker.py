@@ -30,7 +30,7 @@ from pathcast.broker_log import (
     new_settings,
 )
 from pathcast.documents import Limits
-from pathcast.log import Log, LogEntry, LogFullError, ReadLeases, TrimmedError
+from pathcast.log import FencedError, Log, LogEntry, LogFullError, ReadLeases, TrimmedError
 
 from .delivery_search import DeliverySearch, Found
 from .feed_index import FeedIndex
@@ -103,14 +103,16 @@ class Broker:
         limits: Limits | None = None,
         leases: ReadLeases | None = None,
         clock: Callable[[], float] = time.monotonic,
+        state: BrokerState | None = None,
     ) -> None:
+        """`state`: what the log adds up to as far as it was read before, to read only what follows."""
         self.log = log
         self.leases = ReadLeases(log, clock=clock) if leases is None else leases
         self.recent = RecentDocuments(log)
         self._clock = clock
         self._locks = [threading.Lock() for _ in range(_LOCKS)]
         self._listeners: set[Callable[[Processed], None]] = set()
-        self.state: BrokerState = state_of(log)
+        self.state: BrokerState = state_of(log, state)
         settings = new_settings(Limits.given(limits), self.state.settings)
         if settings is not None:
             self.state.apply(log.append([log_record(settings)]), settings)
@@ -131,6 +133,8 @@ class Broker:
                 self.log.write_checkpoint(self.state.head, self.state.checkpoint())
         except LogFullError as error:
             _LOGGER.warning("no checkpoint: %s; the next start reads more of the log", error)
+        except FencedError:
+            pass  # the broker that took over the log writes its own
         finally:
             self.log.close()
 

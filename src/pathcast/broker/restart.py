@@ -12,8 +12,16 @@ from pathcast.log import Log
 from .feed_index import FeedIndex
 
 
-def state_of(log: Log) -> BrokerState:
-    """The state as of the head of a log."""
+def state_of(log: Log, state: BrokerState | None = None) -> BrokerState:
+    """The state as of the head of a log; an earlier `state` is brought up to it."""
+    if state is None or state.head + 1 < log.first:
+        state = _state_at_checkpoint(log)
+    for entry in log.read(state.head + 1, bodies=False):
+        state.apply(entry.sequence, meta_of(entry))
+    return state
+
+
+def _state_at_checkpoint(log: Log) -> BrokerState:
     checkpoint = log.checkpoint()
     state = BrokerState()
     if checkpoint is not None:
@@ -24,8 +32,6 @@ def state_of(log: Log) -> BrokerState:
             meta = meta_of(entry)
             if isinstance(meta, DocumentRecord) and meta.id is not None:
                 state.published.add(meta.publisher, meta.id, entry.sequence)
-    for entry in log.read(state.head + 1, bodies=False):
-        state.apply(entry.sequence, meta_of(entry))
     return state
 
 

@@ -10,18 +10,24 @@ import resource
 import signal
 import socket
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, nullcontext, suppress
+from contextlib import ExitStack, closing, contextmanager, nullcontext, suppress
 
 import uvicorn
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.types import ASGIApp
 
 from pathcast.errors import PathcastError
 
 from .api.application import application
+from .api.middleware.while_active import WhileActive
+from .api.standby_application import standby_application
 from .broker import Broker
 from .feed_index import warm_up
 from .guarded_connection import guarded_by, sweep_forever
 from .retention import Retention
 from .settings.broker_sections import BrokerSettings
+from .standby import Standby
 
 # Seconds that connections have to end after a signal.
 _GRACE = 5
@@ -46,22 +52,61 @@ class SweptServer(uvicorn.Server):
         await super().shutdown(sockets)
 
 
-def serve(settings: BrokerSettings, started: Callable[[str], None]) -> None:
-    """Serve the broker that the settings describe; `started` is called with the address once it accepts connections."""
+def serve(
+    settings: BrokerSettings,
+    started: Callable[[str], None],
+    standing_by: Callable[[str, str], None] = lambda address, active: None,
+) -> None:
+    """Serve the broker that the settings describe; `started` is called with the address once it accepts connections.
+
+    On a JetStream log with an active broker, `standing_by` is called before, with the address of this one and of the
+    active one. Raises a `PathcastError` if this broker must stop because another one has taken over.
+    """
     logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
     _allow_connections(settings.connections.count)
     host = settings.server.host
-    with (
-        closing(_listening(host, settings.server.port)) as listener,
-        closing(broker_of(settings)) as broker,
-    ):
-        server = server_of(broker, settings)
+    with closing(_listening(host, settings.server.port)) as listener, ExitStack() as stack:
         scheme = "http" if settings.server.certificate is None else "https"
+        address = f"{scheme}://{_shown(host)}:{listener.getsockname()[1]}"
+        standby = None
+        if settings.log.kind == "jetstream":
+            standby = stack.enter_context(closing(Standby(settings, address)))
+            stopped = True
+            with _signals_ending_quietly():
+                _stand_by(standby, settings, listener, lambda active: standing_by(address, active))
+                stopped = False
+            if stopped:
+                return
+        broker = stack.enter_context(closing(broker_of(settings) if standby is None else standby.broker()))
+        server = server_of(broker, settings, standby)
         keep = settings.log.keep_time
         with nullcontext() if keep is None else closing(Retention(broker, keep)), _signals_ending_quietly():
             warm_up()
-            started(f"{scheme}://{_shown(host)}:{listener.getsockname()[1]}")
+            started(address)
             server.run(sockets=[listener])
+        if standby is not None and standby.problem is not None:
+            raise standby.problem
+
+
+def _stand_by(
+    standby: Standby, settings: BrokerSettings, listener: socket.socket, standing_by: Callable[[str], None]
+) -> None:
+    """Answer that another broker is active, until this one is, or a signal comes."""
+    if standby.take():
+        return
+    warm_up()
+    server = SweptServer(_configuration(standby_application(lambda: standby.holder), settings))
+
+    def ended() -> None:
+        server.should_exit = True
+
+    standing_by(standby.holder)
+    end = standby.stand_by(ended)
+    try:
+        # The listening socket stays open: connections that come in between wait for the active broker.
+        server.run(sockets=[listener.dup()])
+    finally:
+        end()
 
 
 @contextmanager
@@ -86,26 +131,37 @@ def broker_of(settings: BrokerSettings) -> Broker:
     return Broker(log, limits=settings.limits, leases=settings.log.leases_on(log))
 
 
-def server_of(broker: Broker, settings: BrokerSettings) -> uvicorn.Server:
-    """The HTTP server of a broker, ready to run."""
-    app = application(broker, settings)
-    server = SweptServer(
-        uvicorn.Config(
-            app,
-            http=guarded_by(settings.connections),
-            ws="none",
-            log_config=None,
-            access_log=False,
-            server_header=False,
-            proxy_headers=False,
-            timeout_graceful_shutdown=_GRACE,
-            lifespan="on",
-            ssl_certfile=settings.server.certificate,
-            ssl_keyfile=settings.server.private_key,
-        )
-    )
+def server_of(broker: Broker, settings: BrokerSettings, standby: Standby | None = None) -> uvicorn.Server:
+    """The HTTP server of a broker, ready to run. One that shares its log answers only while it is the active one."""
+    gates = []
+    if standby is not None:
+        gates.append(Middleware(WhileActive, is_valid=standby.is_valid, active=lambda: standby.holder))
+    app = application(broker, settings, gates)
+    server = SweptServer(_configuration(app, settings))
     app.state.metrics.watch_connections(server.server_state.connections, settings.connections.count)
+
+    def ended() -> None:
+        server.should_exit = True
+
+    if standby is not None:
+        standby.watch(broker, ended)
     return server
+
+
+def _configuration(app: ASGIApp, settings: BrokerSettings) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        http=guarded_by(settings.connections),
+        ws="none",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        timeout_graceful_shutdown=_GRACE,
+        lifespan="on" if isinstance(app, Starlette) else "off",
+        ssl_certfile=settings.server.certificate,
+        ssl_keyfile=settings.server.private_key,
+    )
 
 
 def _allow_connections(count: int) -> None:

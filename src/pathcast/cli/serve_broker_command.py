@@ -44,4 +44,7 @@ def serve(
         typer.echo(f'  subscribe  {curl}/subscriptions/titles -X PUT -d \'{{"xpath": "//title"}}\'')
         typer.echo(f"  receive    {curl}/subscriptions/titles/events -N")
 
-    run(checked, started)
+    def standing_by(address: str, active: str) -> None:
+        typer.echo(f"standing by at {address}, the active broker is {active}; Ctrl-C stops")
+
+    run(checked, started, standing_by)

@@ -12,7 +12,8 @@ from pathcast.extras import extra
 with extra("client"):
     import httpx
 
-from . import protocol
+from . import addresses, protocol
+from .addresses import Addresses
 from .broker_errors import UnreachableError
 from .explanation import Explanation
 from .protocol import Answer, Call, EventReader
@@ -28,9 +29,12 @@ SILENCE: Final = httpx.Timeout(60.0, connect=10.0, read=45.0)
 
 
 def connect_async(
-    url: str, token: str | None = None, *, patience: float = 60.0, on_retry: OnRetry | None = None
+    url: str | Iterable[str], token: str | None = None, *, patience: float = 60.0, on_retry: OnRetry | None = None
 ) -> "AsyncClient":
     """An asynchronous client of the broker at `url`, such as `http://127.0.0.1:8080`. No connection is made yet.
+
+    `url` may be several addresses, in a list or separated by commas: those of a broker and its standbys. A call that
+    fails at one of them is made at the next.
 
     A call that gets no answer, or 429 or 503, is made again, for up to `patience` seconds; before each wait,
     `on_retry(error, seconds)` is called.
@@ -42,12 +46,22 @@ class AsyncClient:
     """A client of a broker, for one event loop; close it, or use it in an `async with` statement."""
 
     def __init__(
-        self, url: str, token: str | None = None, *, patience: float = 60.0, on_retry: OnRetry | None = None
+        self,
+        url: str | Iterable[str],
+        token: str | None = None,
+        *,
+        patience: float = 60.0,
+        on_retry: OnRetry | None = None,
     ) -> None:
-        self.url = protocol.checked_url(url)
+        self._addresses = Addresses(url)
         self._patience = patience
         self._on_retry = on_retry
-        self._http = httpx.AsyncClient(base_url=self.url, headers=protocol.headers_of(token), timeout=TIMEOUT)
+        self._http = httpx.AsyncClient(headers=protocol.headers_of(token), timeout=TIMEOUT)
+
+    @property
+    def url(self) -> str:
+        """The address that the client uses now."""
+        return self._addresses.current
 
     async def close(self) -> None:
         """Close all connections."""
@@ -187,34 +201,43 @@ class AsyncClient:
 
     async def _answer(self, call: Call[T]) -> T:
         retries = self._retries()
-        timeout = httpx.Timeout(60.0, connect=10.0, read=60.0 + call.wait)
+        timeout = httpx.Timeout(60.0, connect=10.0, read=self._addresses.patience + call.wait)
         while True:
-            at_least = 0.0
+            at_least, address = 0.0, self.url
             try:
                 response = await self._http.request(
                     call.method,
-                    call.path,
+                    address + call.path,
                     params=dict(call.query) or None,
                     content=call.content,
                     headers=call.headers,
                     timeout=timeout,
                 )
             except httpx.TransportError as error:
-                failure: PathcastError = protocol.unreachable(self.url, error)
+                failure: PathcastError = protocol.unreachable(address, error)
             else:
                 answer = Answer(response.status_code, response.headers, response.content, retries.failures + 1)
                 if not answer.is_temporary:
                     return call.read(answer)
                 failure, at_least = answer.error(), answer.retry_after
-            await asyncio.sleep(retries.seconds(failure, at_least))
+            await asyncio.sleep(self._seconds(retries, address, failure, at_least))
 
     def _retries(self) -> Retries:
+        if self._addresses.are_several:
+            return Retries(self._patience, self._on_retry, addresses.MOST_SECONDS)
         return Retries(self._patience, self._on_retry)
 
-    def _stream(self, reader: EventReader) -> Any:
+    def _seconds(self, retries: Retries, address: str, failure: PathcastError, at_least: float) -> float:
+        """How long to wait after a failure at an address, before the attempt at the next."""
+        self._addresses.failed(address)
+        return retries.seconds(failure, 0.0 if self._addresses.are_several else at_least)
+
+    def _stream(self, reader: EventReader, address: str) -> Any:
         """One connection of an event stream, as httpx opens it."""
         headers = reader.headers()
-        return self._http.stream("GET", reader.path, params=reader.query or None, headers=headers, timeout=SILENCE)
+        return self._http.stream(
+            "GET", address + reader.path, params=reader.query or None, headers=headers, timeout=SILENCE
+        )
 
 
 class AsyncEvents:
@@ -259,10 +282,11 @@ class AsyncEvents:
         await self._begin()
         reader, retries = self._reader, self._client._retries()
         while not reader.ended:
-            failure: PathcastError = UnreachableError(f"the broker at {self._client.url} closed the stream")
+            address = self._client.url
+            failure: PathcastError = UnreachableError(f"the broker at {address} closed the stream")
             at_least = 0.0
             try:
-                async with self._client._stream(reader) as response:
+                async with self._client._stream(reader, address) as response:
                     if response.status_code != 200:
                         answer = Answer(response.status_code, response.headers, await response.aread())
                         reader.rejected(answer)
@@ -275,6 +299,6 @@ class AsyncEvents:
                             if reader.ended:
                                 return
             except (httpx.TransportError, httpx.StreamError) as error:
-                failure = protocol.unreachable(self._client.url, error)
+                failure = protocol.unreachable(address, error)
             if not reader.ended:
-                await asyncio.sleep(retries.seconds(failure, at_least))
+                await asyncio.sleep(self._client._seconds(retries, address, failure, at_least))

@@ -24,9 +24,10 @@ OnRetry = Callable[[PathcastError, float], None]
 class Retries:
     """The failures of one call, or of one stream, since its last success."""
 
-    def __init__(self, patience: float, on_retry: OnRetry | None = None) -> None:
+    def __init__(self, patience: float, on_retry: OnRetry | None = None, most: float = MOST_SECONDS) -> None:
         self._patience = patience
         self._on_retry = on_retry
+        self._most = most
         self._since: float | None = None
         self.failures = 0
 
@@ -44,7 +45,7 @@ class Retries:
             if isinstance(error, UnreachableError) and self.failures:
                 raise UnreachableError(f"{error.reason} (tried {self.failures + 1} times)")
             raise error
-        ceiling = min(MOST_SECONDS, FIRST_SECONDS * 2 ** min(self.failures, 16))
+        ceiling = min(self._most, FIRST_SECONDS * 2 ** min(self.failures, 16))
         self.failures += 1
         seconds = min(left, at_least + random.uniform(ceiling / 2, ceiling))
         if self._on_retry is not None:

@@ -12,7 +12,8 @@ from pathcast.extras import extra
 with extra("client"):
     import httpx
 
-from . import protocol
+from . import addresses, protocol
+from .addresses import Addresses
 from .broker_errors import UnreachableError
 from .explanation import Explanation
 from .protocol import Answer, Call, EventReader
@@ -27,8 +28,13 @@ TIMEOUT: Final = httpx.Timeout(60.0, connect=10.0)
 SILENCE: Final = httpx.Timeout(60.0, connect=10.0, read=45.0)
 
 
-def connect(url: str, token: str | None = None, *, patience: float = 60.0, on_retry: OnRetry | None = None) -> "Client":
+def connect(
+    url: str | Iterable[str], token: str | None = None, *, patience: float = 60.0, on_retry: OnRetry | None = None
+) -> "Client":
     """A client of the broker at `url`, such as `http://127.0.0.1:8080`. No connection is made yet.
+
+    `url` may be several addresses, in a list or separated by commas: those of a broker and its standbys. A call that
+    fails at one of them is made at the next.
 
     A call that gets no answer, or 429 or 503, is made again, for up to `patience` seconds; before each wait,
     `on_retry(error, seconds)` is called.
@@ -43,12 +49,22 @@ class Client:
     """A client of a broker. Any thread may call any method; close it, or use it in a `with` statement."""
 
     def __init__(
-        self, url: str, token: str | None = None, *, patience: float = 60.0, on_retry: OnRetry | None = None
+        self,
+        url: str | Iterable[str],
+        token: str | None = None,
+        *,
+        patience: float = 60.0,
+        on_retry: OnRetry | None = None,
     ) -> None:
-        self.url = protocol.checked_url(url)
+        self._addresses = Addresses(url)
         self._patience = patience
         self._on_retry = on_retry
-        self._http = httpx.Client(base_url=self.url, headers=protocol.headers_of(token), timeout=TIMEOUT)
+        self._http = httpx.Client(headers=protocol.headers_of(token), timeout=TIMEOUT)
+
+    @property
+    def url(self) -> str:
+        """The address that the client uses now."""
+        return self._addresses.current
 
     def close(self) -> None:
         """Close all connections."""
@@ -186,34 +202,43 @@ class Client:
 
     def _answer(self, call: Call[T]) -> T:
         retries = self._retries()
-        timeout = httpx.Timeout(60.0, connect=10.0, read=60.0 + call.wait)
+        timeout = httpx.Timeout(60.0, connect=10.0, read=self._addresses.patience + call.wait)
         while True:
-            at_least = 0.0
+            at_least, address = 0.0, self.url
             try:
                 response = self._http.request(
                     call.method,
-                    call.path,
+                    address + call.path,
                     params=dict(call.query) or None,
                     content=call.content,
                     headers=call.headers,
                     timeout=timeout,
                 )
             except httpx.TransportError as error:
-                failure: PathcastError = protocol.unreachable(self.url, error)
+                failure: PathcastError = protocol.unreachable(address, error)
             else:
                 answer = Answer(response.status_code, response.headers, response.content, retries.failures + 1)
                 if not answer.is_temporary:
                     return call.read(answer)
                 failure, at_least = answer.error(), answer.retry_after
-            time.sleep(retries.seconds(failure, at_least))
+            time.sleep(self._seconds(retries, address, failure, at_least))
 
     def _retries(self) -> Retries:
+        if self._addresses.are_several:
+            return Retries(self._patience, self._on_retry, addresses.MOST_SECONDS)
         return Retries(self._patience, self._on_retry)
 
-    def _stream(self, reader: EventReader) -> Any:
+    def _seconds(self, retries: Retries, address: str, failure: PathcastError, at_least: float) -> float:
+        """How long to wait after a failure at an address, before the attempt at the next."""
+        self._addresses.failed(address)
+        return retries.seconds(failure, 0.0 if self._addresses.are_several else at_least)
+
+    def _stream(self, reader: EventReader, address: str) -> Any:
         """One connection of an event stream, as httpx opens it."""
         headers = reader.headers()
-        return self._http.stream("GET", reader.path, params=reader.query or None, headers=headers, timeout=SILENCE)
+        return self._http.stream(
+            "GET", address + reader.path, params=reader.query or None, headers=headers, timeout=SILENCE
+        )
 
 
 class Events:
@@ -251,10 +276,11 @@ class Events:
     def _all(self) -> Generator[Delivery | Gap, None, None]:
         reader, retries = self._reader, self._client._retries()
         while not reader.ended:
-            failure: PathcastError = UnreachableError(f"the broker at {self._client.url} closed the stream")
+            address = self._client.url
+            failure: PathcastError = UnreachableError(f"the broker at {address} closed the stream")
             at_least = 0.0
             try:
-                with self._client._stream(reader) as response:
+                with self._client._stream(reader, address) as response:
                     if response.status_code != 200:
                         answer = Answer(response.status_code, response.headers, response.read())
                         reader.rejected(answer)
@@ -266,6 +292,6 @@ class Events:
                             if reader.ended:
                                 return
             except (httpx.TransportError, httpx.StreamError) as error:
-                failure = protocol.unreachable(self._client.url, error)
+                failure = protocol.unreachable(address, error)
             if not reader.ended:
-                time.sleep(retries.seconds(failure, at_least))
+                time.sleep(self._client._seconds(retries, address, failure, at_least))

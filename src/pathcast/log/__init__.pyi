@@ -5,6 +5,7 @@ from .arrow_records import arrow_schema as arrow_schema
 from .arrow_records import read_arrow as read_arrow
 from .arrow_records import write_arrow as write_arrow
 from .closed_segments import ClosedSegments as ClosedSegments
+from .jetstream_lease import LogLease as LogLease
 from .jetstream_log import JetStreamLog as JetStreamLog
 from .log_contract import END_OF_NUMBERS as END_OF_NUMBERS
 from .log_contract import Checkpoint as Checkpoint

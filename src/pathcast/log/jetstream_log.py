@@ -100,22 +100,56 @@ class JetStreamLog:
         `timeout` (seconds) is how long calls wait for an answer, also while servers elect a new leader. `options` go to
         `nats.connect`: `user_credentials`, `tls` and the like.
         """
+        log = cls.follow(servers, name, replicas=replicas, timeout=timeout, clock=clock, options=options)
+        try:
+            log.take_over()
+        except BaseException:
+            log.close()
+            raise
+        return log
+
+    @classmethod
+    def follow(
+        cls,
+        servers: str | Sequence[str],
+        name: str,
+        *,
+        replicas: int = 1,
+        timeout: float = 30.0,
+        clock: Clock = system_clock,
+        options: Mapping[str, Any] | None = None,
+    ) -> "JetStreamLog":
+        """Read the log with this name while another process writes to it; `refresh` finds what it wrote."""
         if _NAME.fullmatch(name) is None:
             raise ValueError(f"name={name!r}: must consist of up to 200 letters, digits, '-' and '_'")
         connection = NatsConnection([servers] if isinstance(servers, str) else servers, options or {}, timeout)
         try:
             owner = Owner(f"{socket.gethostname()}:{os.getpid()}", uuid4().hex, clock())
             log = cls(connection, name, owner, clock)
-            log._take_over(replicas)
+            log._failure = LogError("it is followed, not owned; call take_over() first")
+            Stream(connection, f"{name}-parts").create(replicas)
+            log._stream.create(replicas)
         except BaseException:
             connection.close()
             raise
         return log
 
-    def _take_over(self, replicas: int) -> None:
+    def refresh(self) -> int:
+        """Look where a log that is followed ends now, and where it begins; return `head`."""
+        self._check_open()
+        last = self._stream.last(f"{self.name}.>")
+        if (0 if last is None else last.sequence) < self._extent.last:
+            raise LogError(f"the servers of the stream {self.name!r} lost messages; restore a backup of it")
+        if last is not None and last.sequence > self._extent.last:
+            self._extent.begin = max(self._stream.state().first, 1)
+            self._continue_after(last)
+            self._reader.index.forget(self._extent.begin)
+        return self._extent.head
+
+    def take_over(self) -> None:
+        """Become the one process that writes to the log; the process that wrote to it until now is fenced."""
         parts = Stream(self._connection, f"{self.name}-parts")
-        parts.create(replicas)
-        self._stream.create(replicas)
+        self._failure = None
         while True:
             parts_before = parts.state().last
             state = self._stream.state()
@@ -283,6 +317,8 @@ class JetStreamLog:
 
     def checkpoint(self) -> Checkpoint | None:
         """The latest checkpoint."""
+        if self._extent.last == 0:  # followed, before anybody owned it
+            return None
         while True:
             self._check_open()
             stored = self._reader.last_control().checkpoint

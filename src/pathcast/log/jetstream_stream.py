@@ -30,7 +30,7 @@ _FULL = {10047, 10002, 10023}
 _STORE_FAILED = 10077
 
 # A stream with any other value would lose records, or could not be written or read as the log does.
-_REQUIRED = {
+REQUIRED: Mapping[str, Any] = {
     "retention": "limits",
     "storage": "file",
     "discard": "new",
@@ -74,13 +74,14 @@ class _AnswerError(Exception):
 class Stream:
     """The stream with this name, which takes messages on all subjects that begin with `NAME.`."""
 
-    def __init__(self, connection: NatsConnection, name: str) -> None:
+    def __init__(self, connection: NatsConnection, name: str, required: Mapping[str, Any] = REQUIRED) -> None:
         self.name = name
+        self._required = required
         self._connection = connection
 
     def create(self, replicas: int) -> None:
         """Create the stream; if it exists, check that it keeps what is written."""
-        wanted = {**_REQUIRED, "name": self.name, "subjects": [f"{self.name}.>"], "num_replicas": replicas}
+        wanted = {**self._required, "name": self.name, "subjects": [f"{self.name}.>"], "num_replicas": replicas}
         try:
             found = self._api("STREAM.INFO", {})["config"]
         except _AnswerError as error:

@@ -1,7 +1,7 @@
 """The application: which path leads to which function, and what lives as long as the server does."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -37,8 +37,12 @@ from .tenant_quotas import TenantQuotas
 from .wakeups import Wakeups
 
 
-def application(broker: Broker, settings: BrokerSettings | None = None) -> Starlette:
-    """The ASGI application of a broker; the caller closes the broker when the server has stopped."""
+def application(
+    broker: Broker, settings: BrokerSettings | None = None, outermost: Sequence[Middleware] = ()
+) -> Starlette:
+    """The ASGI application of a broker, behind further middleware; the caller closes the broker when the server has
+    stopped.
+    """
     settings = settings or BrokerSettings()
     server, file = settings.server, settings.tokens.file
     tokens = None if file is None else Tokens(Path(file))
@@ -59,6 +63,7 @@ def application(broker: Broker, settings: BrokerSettings | None = None) -> Starl
         routes=routes(),
         lifespan=lifespan,
         middleware=[
+            *outermost,
             Middleware(AccessControl, tokens=tokens, hosts=server.hosts, origins=server.origins),
             Middleware(BodyMemory, memory=bodies),
         ],

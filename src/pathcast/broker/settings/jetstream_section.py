@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
-from pathcast.log import JetStreamLog
+from pathcast.log import JetStreamLog, LogLease
 from pathcast.toml_files import DURATION, NAMES, NUMBER, PATH, TEXT, key
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,190}")
@@ -33,6 +33,19 @@ class JetStreamSection:
     certificate: str | None = key(PATH, "The broker's TLS certificate, in PEM, if the servers ask for one.", None)
     private_key: str | None = key(PATH, "The private key of this certificate, in PEM, without a passphrase.", None)
 
+    lease_time: float = key(
+        DURATION,
+        "How long the active broker may be silent before a standby takes over.",
+        5.0,
+        without="`5 seconds`",
+    )
+    address: str | None = key(
+        TEXT,
+        "The address of this broker that standbys name to clients, such as `https://a.example.org:8443`.",
+        None,
+        without="made of `server.host` and the port",
+    )
+
     def options(self) -> dict[str, Any]:
         """What `nats.connect` needs beside the servers."""
         found: dict[str, Any] = {}
@@ -49,6 +62,24 @@ class JetStreamSection:
         """The log, taken over from the broker that wrote to it."""
         return JetStreamLog.open(
             self.servers, self.stream, replicas=self.replicas, timeout=self.timeout, options=self.options()
+        )
+
+    def followed(self) -> JetStreamLog:
+        """The log, to follow it and perhaps to take it over."""
+        return JetStreamLog.follow(
+            self.servers, self.stream, replicas=self.replicas, timeout=self.timeout, options=self.options()
+        )
+
+    def lease(self, address: str) -> LogLease:
+        """The lease on the log, for the broker at an address."""
+        return LogLease.open(
+            self.servers,
+            self.stream,
+            self.address or address,
+            seconds=self.lease_time,
+            replicas=self.replicas,
+            timeout=self.timeout,
+            options=self.options(),
         )
 
     def problems(self) -> Iterator[tuple[str, str]]:
@@ -68,6 +99,8 @@ class JetStreamSection:
             yield f"jetstream.{missing}", "is missing: a certificate and its private key go together"
         elif self.certificate is not None and self.ca is None:
             yield "jetstream.ca", "is missing: with a certificate of its own, the broker checks that of the servers"
+        if self.address is not None and urlsplit(self.address).scheme not in {"http", "https"}:
+            yield "jetstream.address", "must be an address such as https://a.example.org:8443"
         yield from self._files()
 
     def _files(self) -> Iterator[tuple[str, str]]:
