@@ -265,7 +265,8 @@ def test_figures_in_the_readme_are_those_of_the_results() -> None:
     ours, lxml = engine["read, match, write ids"], engine["lxml, one by one (extrapolated)"]
     assert f"in {ours:.0f} µs.**" in text
     assert f"{ours:.0f} µs per document against 153,928 paths on one core" in HOME.read_text(encoding="utf-8")
-    assert f"takes {lxml / 1000:.0f} ms, extrapolated from a sample: {two_digits(lxml / ours):,} times as long" in text
+    slower = f"needs {lxml / 1000:.0f} ms to evaluate the same expressions one by one (extrapolated from a sample)"
+    assert f"{slower}, {two_digits(lxml / ours):,} times as long" in text
     assert f"{two_digits(lxml / ours):,} times slower at 153,928 expressions, one core" in text
     spark = published("spark", "spark-documents", "small", 10_000)
     times = spark["matching, by subscriber"] / spark["xpath_boolean (extrapolated)"]
