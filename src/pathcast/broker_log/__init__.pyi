@@ -29,3 +29,5 @@ from .guards import pieces as pieces
 from .guards import since as since
 from .guards import with_guard as with_guard
 from .logged_documents import groups_of_documents as groups_of_documents
+from .subscription_activity import LastDelivery as LastDelivery
+from .subscription_activity import LastError as LastError

@@ -12,6 +12,7 @@ Only the sequencer's thread applies records. Other threads read single subscript
 tuple that is replaced.
 """
 
+import time
 from collections.abc import Iterator
 from typing import Final
 
@@ -34,7 +35,9 @@ from .dead_letters import DeadLetter, DeadLetterRecord, DeadLetterReplayRecord, 
 from .deduplication_window import SIZE, DeduplicationWindow
 from .feed_settings import limits_of
 from .guards import GuardSpan, GuardSpans, since, with_guard
+from .subscription_activity import LastDelivery, LastError
 from .subscription_cursor import SubscriptionCursor
+from .subscription_directory import SubscriptionDirectory
 
 _FORMAT: Final = 1
 # Versions kept per subscription: one that changes all the time must not grow without bound.
@@ -57,6 +60,8 @@ class StandingSubscription(Struct, gc=False):
     versions: tuple[Version, ...]
     cursor: SubscriptionCursor | None = None
     dead: DeadLetters | None = None
+    last_delivery: LastDelivery | None = None
+    last_error: LastError | None = None
 
     @property
     def current(self) -> Version:
@@ -75,9 +80,20 @@ class StandingSubscription(Struct, gc=False):
 
     def own_cursor(self) -> SubscriptionCursor:
         """The cursor, created when it is first needed."""
-        if self.cursor is None:
-            self.cursor = SubscriptionCursor.at(self.begin - 1)
+        self.cursor = self.present_cursor()
         return self.cursor
+
+    def present_cursor(self) -> SubscriptionCursor:
+        """The cursor, or what it will be once it is needed."""
+        return SubscriptionCursor.at(self.begin - 1) if self.cursor is None else self.cursor
+
+    def delivered(self, sequence: int, way: str) -> None:
+        """A document was handed out."""
+        self.last_delivery = LastDelivery(sequence, way, time.time())
+
+    def failed(self, reason: str) -> None:
+        """A delivery failed, or cannot be made."""
+        self.last_error = LastError(reason, time.time())
 
     def move_cursor(self, record: CursorRecord) -> None:
         """Adopt a cursor from the log. A replay makes the dead letters above its floor ordinary deliveries."""
@@ -149,7 +165,7 @@ class BrokerState:
         self.head = 0
         self.ordinals = 0
         self.subscriptions: dict[tuple[str, str], StandingSubscription] = {}
-        self.by_subscriber: dict[tuple[str, str], set[str]] = {}
+        self.directory = SubscriptionDirectory()
         self.feeds: dict[str, FeedRecord] = {}
         self.settings = SettingsRecord()
         self.guards: dict[str, GuardSpans] = {}
@@ -200,20 +216,21 @@ class BrokerState:
             self.subscriptions[key] = StandingSubscription(sequence, (version,))
         else:
             before = found.current
-            self._forget_subscriber(before.record)
+            if before.record.subscriber != record.subscriber:
+                self.directory.remove(record.tenant, before.record.subscriber, record.id)
             self._count(before.record, -1)
             ended = Version(before.ordinal, before.begin, sequence, before.record)
             # A change takes effect where it stands in the log: what the version before it matched stays matched.
             version = Version(self.ordinals, max(begin, sequence), None, record)
             found.versions = (*found.versions[:-1], ended, version)[-_VERSIONS:]
-        self.by_subscriber.setdefault((record.tenant, record.subscriber), set()).add(record.id)
+        self.directory.add(record.tenant, record.subscriber, record.id)
         self._count(record, 1)
         self.ordinals += 1
 
     def _remove(self, record: UnsubscriptionRecord) -> None:
         found = self.subscriptions.pop((record.tenant, record.id), None)
         if found is not None:
-            self._forget_subscriber(found.record)
+            self.directory.remove(found.record.tenant, found.record.subscriber, found.record.id)
             self._count(found.record, -1)
 
     def limits_of(self, feed: str) -> Limits:
@@ -233,12 +250,6 @@ class BrokerState:
     def _count(self, record: SubscriptionRecord, count: int) -> None:
         self.usage.setdefault(record.tenant, TenantUsage()).add(record, count)
 
-    def _forget_subscriber(self, record: SubscriptionRecord) -> None:
-        ids = self.by_subscriber[record.tenant, record.subscriber]
-        ids.discard(record.id)
-        if not ids:
-            del self.by_subscriber[record.tenant, record.subscriber]
-
     def guard_patterns(self) -> list[str]:
         """The patterns of all guards."""
         found = (span.record.pattern for spans in list(self.guards.values()) for span in spans)
@@ -255,7 +266,7 @@ class BrokerState:
 
     def of_subscriber(self, tenant: str, subscriber: str) -> Iterator[StandingSubscription]:
         """The subscriptions of a subscriber."""
-        for id in sorted(self.by_subscriber.get((tenant, subscriber), ())):
+        for id in self.directory.all_of(tenant, subscriber):
             yield self.subscriptions[tenant, id]
 
     def checkpoint(self) -> bytes:
@@ -305,5 +316,5 @@ class BrokerState:
                 standing.dead = DeadLetters({letter.sequence: letter for letter in each.dead}, each.dead_total)
             state.subscriptions[record.tenant, record.id] = standing
             state._count(record, 1)
-            state.by_subscriber.setdefault((record.tenant, record.subscriber), set()).add(record.id)
+            state.directory.add(record.tenant, record.subscriber, record.id)
         return state

@@ -104,7 +104,7 @@ async def subscriber_events(request: Request) -> Response:
         return [(id, each) for id, each in found if each is not None]
 
     def _ids() -> list[str]:
-        return sorted(state.by_subscriber.get((access.tenant, name), ()))
+        return state.directory.all_of(access.tenant, name)
 
     return _stream(request, standing, [("subscriber", access.tenant, name)], named=True)
 
@@ -203,6 +203,8 @@ class EventStream:
                 head = self._broker.matched_to
                 found, searched = await self._search()
             except TrimmedError as error:
+                for _, standing in self._standing():
+                    standing.failed(f"documents up to {error.first - 1} were trimmed before a stream came to them")
                 yield _gap_event({"from": self._position + 1, "to": error.first - 1, "reason": "trimmed"})
                 self._position = error.first - 1
                 continue
@@ -213,13 +215,23 @@ class EventStream:
                     entries = await asyncio.to_thread(self._broker.recent.entries, sequences)
             except TrimmedError:
                 continue
-            for sequence, (entry, document) in zip(sequences, entries, strict=True):
-                yield _document_event(entry, document, found[sequence] if named else None, inline=inline)
-                self._position = sequence
-                self.delivered([sequence])
+            try:
+                for sequence, (entry, document) in zip(sequences, entries, strict=True):
+                    yield _document_event(entry, document, found[sequence] if named else None, inline=inline)
+                    self._position = sequence
+                    self.delivered([sequence])
+            finally:
+                self._note(found)
             self._position = max(self._position, searched)
             if searched >= head:
                 return
+
+    def _note(self, found: dict[int, list[str]]) -> None:
+        """Keep for the status of each subscription which document was written last; once per search."""
+        last = {id: sequence for sequence in sorted(found) if sequence <= self._position for id in found[sequence]}
+        for id, standing in self._standing() if last else ():
+            if id in last:
+                standing.delivered(last[id], "events")
 
     async def _search(self) -> tuple[dict[int, list[str]], int]:
         """The next deliveries, each with the subscriptions it is for, and how far the search came."""

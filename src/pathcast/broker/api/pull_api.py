@@ -3,7 +3,7 @@
     POST …:pull?limit=&wait=     at most `limit` deliveries, each on a lease of `ack_wait` seconds
     POST …:ack   {"sequences"}   done: these deliveries never come again
     POST …:nack  {"sequences"}   not done: they come again, with `attempt` one higher
-    POST …:replay {"sequence"}   moves the cursor back (or forward)
+    POST …:replay {"from"}       moves the cursor back (or forward): to "now", a sequence or a time
     POST …:replay {"dead_letters": true}  makes dead letters due again
     GET …/dead-letters           what was given up, after `max_deliver` attempts
 
@@ -13,11 +13,11 @@ A delivery whose lease runs out comes again. At most `in_flight` deliveries are 
 import asyncio
 from typing import Final, NotRequired, TypedDict
 
-from msgspec import Struct
+from msgspec import Struct, field
 from starlette.requests import Request
 from starlette.responses import Response
 
-from pathcast.broker_log import CursorRecord, DeadLetter, StandingSubscription
+from pathcast.broker_log import CursorRecord, DeadLetter, LastDelivery, LastError, StandingSubscription
 
 from ..broker import Broker, Pulled
 from .events_api import Gap, ShownDocument, shown_document
@@ -26,6 +26,7 @@ from .openapi import Content, WholeNumber, describes
 from .problems import ProblemError
 from .request_bodies import JSON_BYTES, answer, body_of, decoded
 from .request_context import access_of, broker_of, result_of, subscription_of, wakeups_of
+from .starting_point import sequence_of
 
 LIMIT: Final = WholeNumber("limit", "Deliveries at most.", 100, 1_000)
 WAIT: Final = WholeNumber("wait", "Seconds to wait until there is a delivery.", 0, 60)
@@ -42,8 +43,9 @@ class Sequences(Struct, forbid_unknown_fields=True):
 
 
 class Replay(Struct, forbid_unknown_fields=True):
-    """What to deliver again: everything from a sequence on, or the dead letters."""
+    """What to deliver again: everything from a point on, or the dead letters. `sequence` is short for `from`."""
 
+    begin: int | str | None = field(name="from", default=None)
     sequence: int | None = None
     dead_letters: bool = False
 
@@ -98,6 +100,8 @@ class Status(TypedDict):
     out: int
     acknowledged_out_of_order: int
     dead_letters: DeadLetterCount
+    last_delivery: LastDelivery | None
+    last_error: LastError | None
 
 
 class Replayed(Status):
@@ -126,6 +130,7 @@ async def pull(request: Request) -> Response:
             pulled = await asyncio.to_thread(_pulled, request, standing, limit)
             left = deadline - asyncio.get_running_loop().time()
             if pulled.deliveries or pulled.gap or left <= 0:
+                _note(standing, pulled)
                 metrics_of(request).delivered("pull", [each.entry.sequence for each in pulled.deliveries])
                 return answer(_shown(pulled))
             try:
@@ -133,6 +138,18 @@ async def pull(request: Request) -> Response:
                 await asyncio.wait_for(event.wait(), min(left, 1.0))
             except TimeoutError:
                 continue
+
+
+def _note(standing: StandingSubscription, pulled: Pulled) -> None:
+    """Keep for the status what was delivered last, and what went wrong."""
+    if pulled.gap is not None:
+        standing.failed(f"documents {pulled.gap.begin} to {pulled.gap.end - 1} were trimmed before they were pulled")
+    again = [each for each in pulled.deliveries if each.attempt > 1]
+    if again:
+        sequence, attempt = again[-1].entry.sequence, again[-1].attempt
+        standing.failed(f"document {sequence} was not acknowledged; this is attempt {attempt}")
+    if pulled.deliveries:
+        standing.delivered(pulled.deliveries[-1].entry.sequence, "pull")
 
 
 def _pulled(request: Request, standing: StandingSubscription, limit: int) -> Pulled:
@@ -214,24 +231,32 @@ async def replay(request: Request) -> Response:
     broker = broker_of(request)
     wanted = decoded(await body_of(request, JSON_BYTES), Replay, "the replay request")
     tenant, id = access_of(request).tenant, request.path_params["id"]
-    if (wanted.sequence is None) != wanted.dead_letters:
-        raise ProblemError(422, 'a replay needs either {"sequence": N} or {"dead_letters": true}')
-    if wanted.sequence is None:
+    if sum((wanted.begin is not None, wanted.sequence is not None, wanted.dead_letters)) != 1:
+        raise ProblemError(
+            422, 'a replay needs one of {"from": "now" | N | "TIME"}, {"sequence": N}, {"dead_letters": true}'
+        )
+    if wanted.dead_letters:
         await _buried(request)
         future, revived, trimmed = broker.revive(tenant, id)
         await result_of(request, future)
         return answer({**_status(broker, id, standing), "replayed": len(revived), "trimmed": trimmed})
-    if not 1 <= wanted.sequence <= broker.matched_to + 1:
-        raise ProblemError(422, f"sequence must be between 1 and {broker.matched_to + 1}, got {wanted.sequence}")
-    if wanted.sequence < broker.log.first:
+    name, given = ("from", wanted.begin) if wanted.sequence is None else ("sequence", wanted.sequence)
+    assert given is not None
+    found = await asyncio.to_thread(sequence_of, given, broker.log, name)
+    begin = broker.matched_to + 1 if found is None else found
+    if isinstance(given, str):
+        begin = min(begin, broker.matched_to + 1)  # the log may be ahead of what is matched
+    if not 1 <= begin <= broker.matched_to + 1:
+        raise ProblemError(422, f"{name} must be between 1 and {broker.matched_to + 1}, got {begin}")
+    if begin < broker.log.first:
         raise ProblemError(410, f"documents before {broker.log.first} were trimmed; replay from {broker.log.first}")
-    await result_of(request, broker.change([CursorRecord(tenant, id, wanted.sequence - 1, replay=True)]))
+    await result_of(request, broker.change([CursorRecord(tenant, id, begin - 1, replay=True)]))
     return answer(_status(broker, id, standing))
 
 
 @describes("deliveries", scope=_SCOPE, responses={200: Status}, errors=(404, 507))
 async def status(request: Request) -> Response:
-    """GET /v1/subscriptions/{id}/status: show cursor, head, and how many deliveries are out."""
+    """GET /v1/subscriptions/{id}/status: show cursor, head, what is out, the last delivery and the last error."""
     standing = subscription_of(request)
     await _buried(request)
     return answer(_status(broker_of(request), request.path_params["id"], standing))
@@ -267,7 +292,7 @@ def _dead(standing: StandingSubscription) -> DeadLetterCount:
 
 
 def _status(broker: Broker, id: str, standing: StandingSubscription) -> Status:
-    cursor = standing.own_cursor()
+    cursor = standing.present_cursor()
     return {
         "id": id,
         "cursor": cursor.floor,
@@ -276,6 +301,8 @@ def _status(broker: Broker, id: str, standing: StandingSubscription) -> Status:
         "out": len(cursor.leases),
         "acknowledged_out_of_order": len(cursor.acknowledged),
         "dead_letters": _dead(standing),
+        "last_delivery": standing.last_delivery,
+        "last_error": standing.last_error,
     }
 
 

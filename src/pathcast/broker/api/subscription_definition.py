@@ -8,19 +8,19 @@
 `{"xpath": "//title"}` is short for a filter without namespaces.
 """
 
-from datetime import datetime
 from typing import Annotated, Any, Final, NotRequired, TypedDict
 
-from msgspec import Meta, Struct, ValidationError, convert, field
+from msgspec import Meta, Struct, field
 
 from pathcast.broker_log import StandingSubscription, SubscriptionRecord
 from pathcast.errors import PathcastError
-from pathcast.log import END_OF_NUMBERS, Log
+from pathcast.log import Log
 from pathcast.patterns import parse
 
 from .access import Access
 from .problems import ProblemError, problem_of
 from .request_context import checked_name
+from .starting_point import sequence_of
 
 # Bounds on one expression and its namespaces.
 NAMESPACES: Final = 64
@@ -110,27 +110,8 @@ def record_of(definition: Definition, id: str, access: Access, log: Log) -> Subs
         tuple(dict.fromkeys(definition.feeds)),
         definition.sink,
         settings,
-        _begin(config.begin, log),
+        sequence_of(config.begin, log, "config.from"),
     )
-
-
-def _begin(begin: int | str, log: Log) -> int | None:
-    """The first sequence of a subscription; None for the sequence of its own record."""
-    if begin == "now":
-        return None
-    if isinstance(begin, str):
-        try:
-            time = convert(begin, datetime)
-        except ValidationError:
-            raise ProblemError(
-                422, f"config.from {begin[:40]!r} must be 'now', a sequence, or a time such as '2026-01-31T12:00:00Z'"
-            ) from None
-        if time.tzinfo is None:
-            raise ProblemError(422, f"config.from {begin!r} has no time zone; add one, such as Z")
-        return log.sequence_at(int(time.timestamp() * 1_000_000))
-    if not 1 <= begin < END_OF_NUMBERS:
-        raise ProblemError(422, f"config.from must be at least 1 and less than 2**63, got {begin}")
-    return begin
 
 
 class ShownXPath(TypedDict):

@@ -1,7 +1,6 @@
 """Subscriptions over HTTP: create, change, read, list, end, check."""
 
 import asyncio
-from heapq import nsmallest
 from operator import itemgetter
 from typing import Final, NotRequired, TypedDict
 
@@ -19,9 +18,12 @@ from .problems import ProblemError, problem_of
 from .request_bodies import JSON_BYTES, answer, body_of, decoded
 from .request_context import access_of, broker_of, checked_name, quotas_of, result_of, subscription_of
 from .subscription_definition import Definition, Subscription, record_of, shown
+from .subscription_search import count, page, wanted_by
 
 # Subscriptions per page, and per bulk request.
 PAGE: Final = 1_000
+# Characters of a search.
+QUERY: Final = 256
 BULK_BYTES: Final = 256 << 20
 BULK_GROUP: Final = 4_096
 
@@ -38,10 +40,10 @@ class Ended(TypedDict):
 
 
 class SubscriptionPage(TypedDict):
-    """Subscriptions in the order of their ids; `next` is the `after` of the next page."""
+    """Subscriptions in the order of their ids; `next` is the `after` of the next page; a search has no `total`."""
 
     subscriptions: list[Subscription]
-    total: int
+    total: NotRequired[int]
     next: NotRequired[str]
 
 
@@ -64,6 +66,7 @@ class BulkResult(TypedDict):
 LIMIT: Final = WholeNumber("limit", "Subscriptions at most.", 100, PAGE)
 AFTER: Final = Text("after", "The last id of the page before.")
 SUBSCRIBER: Final = Text("subscriber", "Only those of this subscriber.")
+SEARCH: Final = Text("q", "Only those whose id, subscriber or expression contains this text.")
 _SCOPE: Final = "subscribe:{subscriber}"
 _LINES: Final = """\
 {"id": "titles", "xpath": "//title", "feeds": ["news"]}
@@ -123,27 +126,24 @@ async def delete_subscription(request: Request) -> Response:
     return answer({"id": id, "ended": sequence})
 
 
-@describes("subscriptions", parameters=(LIMIT, AFTER, SUBSCRIBER), responses={200: SubscriptionPage})
+@describes("subscriptions", parameters=(LIMIT, AFTER, SUBSCRIBER, SEARCH), responses={200: SubscriptionPage})
 async def list_subscriptions(request: Request) -> Response:
-    """GET /v1/subscriptions: list subscriptions in the order of their ids, page by page."""
+    """GET /v1/subscriptions: list or search subscriptions in the order of their ids, page by page.
+
+    A search looks at a bounded number of subscriptions per page: continue while there is a `next`.
+    """
     access, state = access_of(request), broker_of(request).state
-    limit = LIMIT.of(request)
+    text = SEARCH.of(request) or ""
+    if len(text) > QUERY:
+        raise ProblemError(400, f"q has {len(text):,} characters; search for at most {QUERY}")
+    wanted = wanted_by(access, SUBSCRIBER.of(request), text)
     after = AFTER.of(request) or ""
-    subscriber = SUBSCRIBER.of(request)
-    if subscriber is not None:
-        access.check_subscriber(subscriber)
-        ids = list(state.by_subscriber.get((access.tenant, subscriber), ()))
-    else:
-        ids = ids_for(access, state)
-    page = nsmallest(limit + 1, (id for id in ids if id > after))
-    found: list[Subscription] = []
-    for id in page[:limit]:
-        standing = state.subscriptions.get((access.tenant, id))
-        if standing is not None and (access.subscribers is None or standing.record.subscriber in access.subscribers):
-            found.append(shown(id, standing))
-    result: SubscriptionPage = {"subscriptions": found, "total": len(ids)}
-    if len(page) > limit:
-        result["next"] = page[limit - 1]
+    found = await asyncio.to_thread(page, state, access.tenant, wanted, after, LIMIT.of(request))
+    result: SubscriptionPage = {"subscriptions": [shown(*each) for each in found.subscriptions]}
+    if not text:
+        result["total"] = count(state, access.tenant, wanted)
+    if found.next is not None:
+        result["next"] = found.next
     return answer(result)
 
 
@@ -151,8 +151,7 @@ def ids_for(access: Access, state: BrokerState) -> list[str]:
     """The subscriptions for which somebody may act, in no order."""
     if access.subscribers is None:
         return [id for tenant, id in list(state.subscriptions) if tenant == access.tenant]
-    of = [state.by_subscriber.get((access.tenant, each), set()) for each in access.subscribers]
-    return [id for each in of for id in list(each)]
+    return [id for each in access.subscribers for id in state.directory.all_of(access.tenant, each)]
 
 
 @describes(

@@ -88,7 +88,7 @@ async def list_tenants(request: Request) -> Response:
     """GET /v1/tenants: list all tenants that have subscriptions or a guard."""
     access_of(request).check_administer()
     broker = broker_of(request)
-    names = {tenant for tenant, _ in list(broker.state.by_subscriber)} | set(broker.state.guards)
+    names = broker.state.directory.tenants() | set(broker.state.guards)
     return answer({"tenants": [_shown(broker, name) for name in sorted(names)]})
 
 
