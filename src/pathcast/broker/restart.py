@@ -23,6 +23,8 @@ def state_of(log: Log, state: BrokerState | None = None) -> BrokerState:
 
 def _state_at_checkpoint(log: Log) -> BrokerState:
     checkpoint = log.checkpoint()
+    if checkpoint is not None and log.first == 1 and BrokerState.is_outdated(checkpoint.data):
+        checkpoint = None  # no record was trimmed, so they say the same
     state = BrokerState()
     if checkpoint is not None:
         state = BrokerState.restored(checkpoint.sequence, checkpoint.data)

@@ -147,6 +147,12 @@ class _Saved(Struct):
     dead_total: int = 0
 
 
+class _Format(Struct):
+    """What every format of a checkpoint begins with."""
+
+    format: int
+
+
 class _Checkpoint(Struct):
     """The state as a checkpoint of the log holds it."""
 
@@ -293,15 +299,30 @@ class BrokerState:
             )
         )
 
+    @staticmethod
+    def is_outdated(data: bytes) -> bool:
+        """Whether an earlier Pathcast wrote a checkpoint in a format that this one does not read."""
+        try:
+            return msgpack.decode(data, type=_Format).format < _FORMAT
+        except (DecodeError, ValidationError):
+            return False
+
     @classmethod
     def restored(cls, head: int, data: bytes, window: int = SIZE) -> "BrokerState":
         """The state that a checkpoint of sequence `head` holds."""
         try:
+            version = msgpack.decode(data, type=_Format).format
+            if version != _FORMAT:
+                advice = (
+                    "update Pathcast" if version > _FORMAT else "start a version that reads both; CHANGELOG.md names it"
+                )
+                raise LogError(
+                    f"the state in the checkpoint at {head} has format {version}; this Pathcast reads {_FORMAT}: "
+                    f"{advice}"
+                )
             found = msgpack.decode(data, type=_Checkpoint)
         except (DecodeError, ValidationError) as error:
             raise LogError(f"the checkpoint at {head} is malformed: {error}; restore a backup") from None
-        if found.format != _FORMAT:
-            raise LogError(f"the checkpoint has format {found.format}, this Pathcast reads {_FORMAT}; update Pathcast")
         state = cls(window)
         state.head, state.ordinals = head, found.ordinals
         state.feeds = {feed.name: feed for feed in found.feeds}

@@ -5,15 +5,19 @@ data. A checkpoint appears by a rename once it is on disk, and then the earlier 
 """
 
 import os
+import re
 from pathlib import Path
 from zlib import crc32
 
 from pathcast.store import flush
 
+from .format_versions import other_format
 from .log_contract import Checkpoint, LogError, LogFullError
 
 _PREFIX = "checkpoint-"
-_MAGIC = b"pathcast checkpoint 1\n"
+_FORMAT = 1
+_MAGIC = f"pathcast checkpoint {_FORMAT}\n".encode()
+_ANY_MAGIC = re.compile(rb"pathcast checkpoint ([0-9]{1,9})\n")
 
 
 def latest_checkpoint(folder: Path) -> int | None:
@@ -32,6 +36,9 @@ def read_checkpoint(folder: Path) -> Checkpoint | None:
             continue
         except OSError as error:
             raise LogError(f"cannot read {path}: {error.strerror}") from error
+        marked = _ANY_MAGIC.match(content)
+        if marked is not None and int(marked[1]) != _FORMAT:
+            raise LogError(other_format(str(path), int(marked[1]), _FORMAT))
         start = len(_MAGIC)
         counted = memoryview(content)[start + 4 :]
         right = content[start : start + 4] == crc32(counted).to_bytes(4, "big")

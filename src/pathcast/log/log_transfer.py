@@ -162,7 +162,7 @@ class _Blocks:
         self._place = 0
         line = self._read(len(FIRST_LINE), partly=True)
         if line != FIRST_LINE:
-            if line.startswith(FIRST_LINE[:-2]) and line[-1:] != b"\n":
+            if line.startswith(FIRST_LINE[:-2]) and line[len(FIRST_LINE) - 2 : len(FIRST_LINE) - 1].isdigit():
                 raise LogError("this export has a later format; import it with a later Pathcast")
             raise LogError(f"this is no export of a log: it does not begin with {FIRST_LINE.decode().strip()!r}")
 

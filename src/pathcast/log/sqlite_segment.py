@@ -29,6 +29,7 @@ from pathlib import Path
 from struct import pack
 from zlib import crc32
 
+from .format_versions import other_format
 from .log_contract import LogEntry, LogError, LogFullError
 
 PREFIX, SUFFIX = "segment-", ".sqlite"
@@ -123,13 +124,16 @@ class SegmentWriter:
     def _prepared(self) -> tuple[int | None, int | None, int | None]:
         """The first and last sequence and the last time of a segment, which is created if its file is empty."""
         execute = self._connection.execute
+        # First of all: a file of another program or version is left as it is.
+        (application,) = execute("pragma application_id").fetchone()
+        (version,) = execute("pragma user_version").fetchone()
+        if (application, version) != (0, 0):
+            check_format(self.path, application, version)
         execute(f"pragma page_size = {_PAGE_SIZE}")
         execute("pragma journal_mode = wal")
         execute("pragma synchronous = full")
         execute("pragma fullfsync = 1")
         execute("pragma wal_autocheckpoint = 0")
-        (application,) = execute("pragma application_id").fetchone()
-        (version,) = execute("pragma user_version").fetchone()
         if (application, version) == (0, 0):
             if execute("select count(*) from sqlite_schema").fetchone() != (0,):
                 raise LogError(f"{self.path} was not written by Pathcast; move it out of the folder of the log")
@@ -139,8 +143,6 @@ class SegmentWriter:
             execute(_RECORDS)
             execute(_BODIES)
             execute("commit")
-        else:
-            check_format(self.path, application, version)
         first, head = execute(
             "select (select min(sequence) from records), (select max(sequence) from records)"
         ).fetchone()
@@ -221,4 +223,4 @@ def check_format(path: Path, application: int, version: int) -> None:
     if application != APPLICATION:
         raise LogError(f"{path} was not written by Pathcast; move it out of the folder of the log")
     if version != VERSION:
-        raise LogError(f"{path} has format {version}; this Pathcast reads format {VERSION}")
+        raise LogError(other_format(str(path), version, VERSION))

@@ -35,6 +35,10 @@ class TokenFileError(PathcastError):
     """The tokens file cannot be read or written."""
 
 
+class _Format(Struct):
+    format: int
+
+
 class _Content(Struct):
     format: int
     tokens: list[TokenRecord]
@@ -46,15 +50,17 @@ def read_tokens(path: Path) -> list[TokenRecord]:
         with path.open("rb") as file:
             if os.fstat(file.fileno()).st_mode & 0o077:
                 raise TokenFileError(f"the tokens file {path} is open to other users; run chmod 600 {path}")
-            content = json.decode(file.read(), type=_Content)
+            text = file.read()
+        version = json.decode(text, type=_Format).format
+        if version != _FORMAT:
+            raise TokenFileError(f"the tokens file {path} has format {version}, not {_FORMAT}; update Pathcast")
+        content = json.decode(text, type=_Content)
     except OSError as error:
         raise TokenFileError(
             f"the tokens file {path} cannot be read: {error.strerror}; make it with pathcast token add"
         ) from None
     except (DecodeError, ValidationError, UnicodeDecodeError) as error:
         raise TokenFileError(f"the tokens file {path} is damaged: {error}; restore a backup") from None
-    if content.format != _FORMAT:
-        raise TokenFileError(f"the tokens file {path} has format {content.format}, not {_FORMAT}; update Pathcast")
     return content.tokens
 
 
