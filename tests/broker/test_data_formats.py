@@ -1,4 +1,4 @@
-"""Upgrades: data of an earlier format is opened, rebuilt or refused with advice; data of a later format is refused."""
+"""Upgrades: data of an earlier format is opened, rebuilt or rejected with advice, of a later format rejected."""
 
 import io
 import sqlite3
@@ -72,7 +72,7 @@ def test_a_checkpoint_of_an_earlier_format_is_rebuilt_from_the_records(tmp_path:
         assert msgpack.decode(found.data)["format"] == 1
 
 
-def test_an_earlier_checkpoint_that_stands_for_trimmed_records_is_refused(tmp_path: Path) -> None:
+def test_an_earlier_checkpoint_that_stands_for_trimmed_records_is_rejected(tmp_path: Path) -> None:
     with closing(SqliteLog(tmp_path)) as log:
         log.begin_at(5)
         log.write_checkpoint(4, msgpack.encode({"format": 0}))
@@ -82,7 +82,7 @@ def test_an_earlier_checkpoint_that_stands_for_trimmed_records_is_refused(tmp_pa
         assert (log.checkpoint(), log.head) == (before, 4)
 
 
-def test_a_checkpoint_of_a_later_format_is_refused_whatever_its_content_is(tmp_path: Path) -> None:
+def test_a_checkpoint_of_a_later_format_is_rejected_whatever_its_content_is(tmp_path: Path) -> None:
     filled(tmp_path)
     with_checkpoint(tmp_path, lambda content: content.update(format=2, subscriptions="another shape"))
     with closing(SqliteLog(tmp_path)) as log:
@@ -93,7 +93,7 @@ def test_a_checkpoint_of_a_later_format_is_refused_whatever_its_content_is(tmp_p
 
 
 @pytest.mark.parametrize(("version", "advice"), [(2, LATER), (7, LATER), (0, EARLIER)])
-def test_a_log_of_another_format_is_refused_and_left_as_it_is(tmp_path: Path, version: int, advice: str) -> None:
+def test_a_log_of_another_format_is_rejected_and_left_as_it_is(tmp_path: Path, version: int, advice: str) -> None:
     filled(tmp_path)
     file = with_segment_format(tmp_path, version)
     content = file.read_bytes()
@@ -118,12 +118,12 @@ def test_a_checkpoint_file_of_another_format_is_not_called_damaged(tmp_path: Pat
 
 
 @pytest.mark.parametrize("version", [b"2", b"12"])
-def test_an_export_of_a_later_format_is_refused(tmp_path: Path, version: bytes) -> None:
+def test_an_export_of_a_later_format_is_rejected(tmp_path: Path, version: bytes) -> None:
     with closing(SqliteLog(tmp_path)) as log, pytest.raises(LogError, match="later format; import it with a later"):
         import_log(log, io.BytesIO(b"pathcast log " + version + b"\nHEAD"))
 
 
-def test_a_tokens_file_of_a_later_format_is_refused_whatever_its_content_is(tmp_path: Path) -> None:
+def test_a_tokens_file_of_a_later_format_is_rejected_whatever_its_content_is(tmp_path: Path) -> None:
     file = tmp_path / "tokens.json"
     add_token(file, "desk", "ada", ["*"])
     file.write_bytes(json.encode({"format": 2, "users": []}))

@@ -147,7 +147,8 @@ def test_an_export_with_a_changed_byte_is_reported(folder, request):
     [
         (b"", "this is no export of a log"),
         (b"<xml/>", "this is no export of a log"),
-        (b"pathcast log 2\n", "this is no export of a log"),
+        (b"pathcast log x\n", "this is no export of a log"),
+        (b"pathcast log 2\n", "this export has a later format; import it with a later Pathcast"),
         (FIRST_LINE, "the export ends at byte 15"),
         (FIRST_LINE + b"HEAD" + b"\xff" * 12, "a block is too long"),
     ],
