@@ -14,16 +14,14 @@ JSON_BYTES: Final = 1 << 20
 
 async def body_of(request: Request, limit: int) -> bytes:
     """The body of a request, if it has at most `limit` bytes; otherwise it is not read to its end."""
-    declared = request.headers.get("content-length", "")
-    if declared.isascii() and declared.isdigit() and int(declared) > limit:
-        raise _too_large(limit)
+    check_declared_size(request, limit)
     chunks: list[bytes] = []
     size = 0
     try:
         async for chunk in request.stream():
             size += len(chunk)
             if size > limit:
-                raise _too_large(limit)
+                raise too_large(limit)
             chunks.append(chunk)
     except ClientDisconnect:
         # Nobody reads this answer: the client has gone, or was too slow.
@@ -31,10 +29,20 @@ async def body_of(request: Request, limit: int) -> bytes:
     return b"".join(chunks)
 
 
-def _too_large(limit: int) -> ProblemError:
-    return ProblemError(
-        413, f"the body has more than {limit:,} bytes; send less in one request", headers={"connection": "close"}
-    )
+def check_declared_size(request: Request, limit: int) -> None:
+    """`ProblemError` if a request says that its body has more than `limit` bytes."""
+    declared = request.headers.get("content-length", "")
+    if declared.isascii() and declared.isdigit() and int(declared) > limit:
+        raise too_large(limit)
+
+
+def too_large(limit: int) -> ProblemError:
+    """The problem with a body of more than `limit` bytes.
+
+    The connection stays open: closing it while the client sends would reset it, and the client might lose the answer.
+    What the client still sends is dropped, for a limited time (guarded_connection.py).
+    """
+    return ProblemError(413, f"the body has more than {limit:,} bytes; send less in one request")
 
 
 def decoded(body: bytes, kind: Any, what: str) -> Any:

@@ -13,6 +13,7 @@ from pathcast.errors import PathcastError
 
 from ..broker import Broker
 from .access import Access
+from .body_lines import Line, line_groups
 from .openapi import NDJSON, Answer, Content, Text, WholeNumber, describes
 from .problems import ProblemError, problem_of
 from .request_bodies import JSON_BYTES, answer, body_of, decoded
@@ -24,8 +25,7 @@ from .subscription_search import count, page, wanted_by
 PAGE: Final = 1_000
 # Characters of a search.
 QUERY: Final = 256
-BULK_BYTES: Final = 256 << 20
-BULK_GROUP: Final = 4_096
+BULK_BYTES: Final = 1 << 30
 
 
 class BulkItem(Definition):
@@ -163,30 +163,38 @@ def ids_for(access: Access, state: BrokerState) -> list[str]:
 )
 async def post_subscriptions(request: Request) -> Response:
     """POST /v1/subscriptions: create or change many subscriptions, one per line; faulty lines are reported."""
-    access, broker = access_of(request), broker_of(request)
-    lines = (await body_of(request, BULK_BYTES)).splitlines()
-    errors: list[LineError] = []
-    created, quotas = 0, quotas_of(request)
-    for begin in range(0, len(lines), BULK_GROUP):
-        group = list(enumerate(lines[begin : begin + BULK_GROUP], begin + 1))
-        checked, wrong = await asyncio.to_thread(_records, group, access, broker)
-        records: list[SubscriptionRecord] = []
-        try:
-            for number, record in checked:
-                try:
-                    quotas.admit(record)
-                except ProblemError as problem:
-                    wrong.append(_error(number, problem))
-                else:
-                    records.append(record)
-            if records:
-                await result_of(request, broker.change(records))
-        finally:
-            quotas.settle(records)
-        created += len(records)
-        errors += sorted(wrong, key=itemgetter("line"))
-    result: BulkResult = {"accepted": created, "errors": errors[:PAGE], "rejected": len(errors)}
-    return answer(result, 200 if created else 422)
+    result: BulkResult = {"accepted": 0, "rejected": 0, "errors": []}
+    try:
+        async for group in line_groups(request, BULK_BYTES, JSON_BYTES):
+            await _subscribe(request, group, result)
+    except PathcastError as error:
+        # Groups before this one stay: the client learns how much of its work is done.
+        problem = problem_of(error)
+        problem.more |= {"accepted": result["accepted"], "rejected": result["rejected"]}
+        raise problem from None
+    return answer(result, 200 if result["accepted"] else 422)
+
+
+async def _subscribe(request: Request, group: list[Line], result: BulkResult) -> None:
+    """Create the subscriptions of some lines, and count them in the result."""
+    quotas = quotas_of(request)
+    checked, wrong = await asyncio.to_thread(_records, group, access_of(request), broker_of(request))
+    records: list[SubscriptionRecord] = []
+    try:
+        for number, record in checked:
+            try:
+                quotas.admit(record)
+            except ProblemError as problem:
+                wrong.append(_error(number, problem))
+            else:
+                records.append(record)
+        if records:
+            await result_of(request, broker_of(request).change(records))
+    finally:
+        quotas.settle(records)
+    result["accepted"] += len(records)
+    result["rejected"] += len(wrong)
+    result["errors"] += sorted(wrong, key=itemgetter("line"))[: PAGE - len(result["errors"])]
 
 
 def _error(line: int, problem: ProblemError) -> LineError:
@@ -194,15 +202,17 @@ def _error(line: int, problem: ProblemError) -> LineError:
 
 
 def _records(
-    group: list[tuple[int, bytes]], access: Access, broker: Broker
+    group: list[Line], access: Access, broker: Broker
 ) -> tuple[list[tuple[int, SubscriptionRecord]], list[LineError]]:
     """The records of some lines, with their lines, and what is wrong with the other lines."""
     records: list[tuple[int, SubscriptionRecord]] = []
     errors: list[LineError] = []
     for number, line in group:
-        if not line.strip():
+        if line is not None and not line.strip():
             continue
         try:
+            if line is None:
+                raise ProblemError(413, f"the line has more than {JSON_BYTES:,} bytes; shorten the subscription")
             item = decoded(line, BulkItem, "the subscription")
             if item.id is None:
                 raise ProblemError(422, "a subscription in a bulk request needs an id")

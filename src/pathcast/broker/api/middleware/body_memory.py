@@ -41,10 +41,16 @@ class BodyMemory:
                 raise ProblemError(
                     503,
                     "the server has no memory for another request body; send it again later",
-                    headers={"retry-after": "1", "connection": "close"},
+                    headers={"retry-after": "1"},
                 )
             return message
 
+        def released(size: int) -> None:
+            nonlocal own
+            own -= size
+            memory.held -= size
+
+        scope["pathcast.released"] = released
         try:
             await self._app(scope, received, send)
         finally:
