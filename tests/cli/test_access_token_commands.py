@@ -1,5 +1,6 @@
 """`pathcast token`: add, list, revoke."""
 
+import json
 import re
 from pathlib import Path
 
@@ -25,6 +26,10 @@ def test_a_token_is_shown_once_listed_without_its_secret_and_revoked(tmp_path: P
     listed = run("list", "--file", file)
     id = text.split("_")[1]
     assert f"{id}  desk/ada  read:news subscribe:ada  expires " in listed
+    row = json.loads(run("list", "--file", file, "--format", "json"))
+    assert (row["id"], row["tenant"], row["scopes"]) == (id, "desk", ["read:news", "subscribe:ada"])
+    assert (row["valid"], row["expires"][:10]) == (True, f"{read_tokens(file)[0].expires:%Y-%m-%d}")
+    listed += json.dumps(row)
     assert text.split("_", 2)[2] not in listed + file.read_text()
     assert run("revoke", id, "--file", file) == f"revoked {id} of desk/ada\n"
     assert read_tokens(file) == []

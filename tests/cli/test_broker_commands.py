@@ -68,6 +68,16 @@ def test_a_named_subscription_stays_and_is_replayed(broker: Served, tmp_path: Pa
     status, _, err = run(*command)
     assert status == 2 and "already exists" in err
     assert run("replay", broker.address, "kept", head)[1].startswith(f"kept: delivers from {head} again; head ")
+    replayed = json.loads(run("replay", broker.address, "kept", "2020-01-01T00:00:00Z", "--format", "json")[1])
+    assert (replayed["id"], replayed["from"]) == ("kept", 1)
+    assert run("replay", broker.address, "kept", "now")[1].startswith(
+        f"kept: delivers from {replayed['head'] + 1} again"
+    )
+    for wrong, reason in (("soon", "from"), (10**9, "must be between 1 and"), (0, "must be between 1 and")):
+        with pytest.raises(PathcastError, match=reason):
+            run("replay", broker.address, "kept", wrong)
+    with pytest.raises(PathcastError, match="nobody"):
+        run("replay", broker.address, "nobody", 1)
     broker.http.delete("/v1/subscriptions/kept")
 
 

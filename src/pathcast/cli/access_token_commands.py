@@ -1,5 +1,6 @@
 """`pathcast token`: access tokens of a broker; add, list, revoke."""
 
+import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Annotated
@@ -7,6 +8,8 @@ from typing import Annotated
 import typer
 
 from pathcast.errors import PathcastError
+
+from .match_command import Format
 
 app = typer.Typer(help="Access tokens of a broker: add, list, revoke.", no_args_is_help=True)
 
@@ -28,7 +31,10 @@ def add(
     days: Annotated[float | None, typer.Option(help="The token expires after this number of days.")] = None,
     file: _File = _FILE,
 ) -> None:
-    """Make a token and print it. It is shown this once: the file holds a hash of it."""
+    """Make a token and print it. It is shown this once: the file holds a hash of it.
+
+    Example: pathcast token add ada --scope publish:news --scope read:news --days 90 --file tokens.json
+    """
     from pathcast.broker import add_token
 
     for what, given in (("name", name), ("tenant", tenant)):
@@ -42,12 +48,25 @@ def add(
 
 
 @app.command("list")
-def list_tokens(file: _File = _FILE) -> None:
-    """List the tokens of a file: id, tenant, name, scopes, expiry; never the tokens themselves."""
+def list_tokens(
+    file: _File = _FILE,
+    output_format: Annotated[
+        Format, typer.Option("--format", help="text for people, or json: one object per line.")
+    ] = Format.text,
+) -> None:
+    """List the tokens of a file: id, tenant, name, scopes, expiry; never the tokens themselves.
+
+    Example: pathcast token list --file /var/lib/pathcast/tokens.json
+    """
     from pathcast.broker import read_tokens
 
     now = datetime.now(UTC)
     for each in read_tokens(file):
+        if output_format is Format.json:
+            expires = None if each.expires is None else each.expires.isoformat()
+            row = {"id": each.id, "tenant": each.tenant, "name": each.name, "scopes": list(each.scopes)}
+            typer.echo(json.dumps({**row, "expires": expires, "valid": each.valid_at(now)}))
+            continue
         if each.expires is None:
             until = "does not expire"
         else:
@@ -60,7 +79,12 @@ def revoke(
     token: Annotated[str, typer.Argument(metavar="ID|NAME", help="A token's id, or the name of its user.")],
     file: _File = _FILE,
 ) -> None:
-    """Revoke a token, or all tokens of a name; a running server notices within two seconds."""
+    """Revoke a token, or all tokens of a name; a running server notices within two seconds.
+
+    Exit status 0: revoked; 2: no such token, or the file cannot be read or written.
+
+    Example: pathcast token revoke ada --file tokens.json
+    """
     from pathcast.broker import revoke_tokens
 
     removed = revoke_tokens(file, token)

@@ -99,6 +99,8 @@ def subscribe(
 
     Without --id the subscription is removed at the end. After a lost connection, the output continues where it stopped.
 
+    Exit status 0: --count documents came, or the subscription was removed; 2: bad arguments, or no answer; 130: Ctrl-C.
+
     Example: pathcast subscribe http://127.0.0.1:8080 '//title' --feed news --from 1 --bodies
     """
     from pathcast.client import Delivery
@@ -106,7 +108,7 @@ def subscribe(
     prefixes = namespaces_of(namespaces or [])
     if prefixes == "ignore":
         refuse("--namespaces ignore is not possible at a broker; give PREFIX=URI")
-    begin: int | str = int(start) if start.isascii() and start.isdigit() else start
+    begin = _begin_of(start)
     name = id or f"command-{secrets.token_hex(8)}"
     with _client(url, token, patience) as client:
         if id is not None:
@@ -129,17 +131,31 @@ def subscribe(
 def replay(
     url: UrlArgument,
     id: Annotated[str, typer.Argument(metavar="ID", help="The subscription.")],
-    sequence: Annotated[int, typer.Argument(metavar="SEQUENCE", help="The first document to deliver again.", min=1)],
+    start: Annotated[
+        str, typer.Argument(metavar="SEQUENCE|TIME|now", help="The first document to deliver again; now skips all.")
+    ],
+    output_format: FormatOption = Format.text,
     token: TokenOption = None,
     patience: PatienceOption = 30.0,
 ) -> None:
     """Deliver documents again: move the cursor of a subscription that is pulled from.
 
+    Exit status 0: the cursor is moved; 2: bad arguments, no such subscription, documents that were trimmed, no answer.
+
     Example: pathcast replay http://127.0.0.1:8080 titles 4711
+
+    Example: pathcast replay http://127.0.0.1:8080 titles 2031-05-14T08:00:00Z
     """
     with _client(url, token, patience) as client:
-        status = client.replay(id, sequence)
-    typer.echo(f"{id}: delivers from {status.cursor + 1} again; head {status.head}")
+        status = client.replay(id, _begin_of(start))
+    if output_format is Format.json:
+        typer.echo(json.dumps({"id": id, "from": status.cursor + 1, "head": status.head}))
+    else:
+        typer.echo(f"{id}: delivers from {status.cursor + 1} again; head {status.head}")
+
+
+def _begin_of(start: str) -> int | str:
+    return int(start) if start.isascii() and start.isdigit() else start
 
 
 @contextmanager

@@ -187,9 +187,9 @@ class AsyncClient:
         """End the leases of deliveries: they come again after `delay` seconds."""
         await self._answer(protocol.give_back(id, deliveries, delay))
 
-    async def replay(self, id: str, sequence: int) -> Status:
-        """Move the cursor, so that deliveries from `sequence` on come again."""
-        return await self._answer(protocol.replay(id, sequence))
+    async def replay(self, id: str, start: int | str | datetime) -> Status:
+        """Move the cursor, so that deliveries from `start` on come again: a sequence, a time, or `"now"`."""
+        return await self._answer(protocol.replay(id, start))
 
     async def status(self, id: str) -> Status:
         """Cursor, head and lag of a subscription."""

@@ -163,7 +163,7 @@ def subscribe(
     config: Mapping[str, float | None],
 ) -> Call[Subscription]:
     """Create or change a subscription."""
-    begin = start.astimezone(UTC).isoformat() if isinstance(start, datetime) else start
+    begin = _begin(start)
     definition: dict[str, Any] = _filters(xpath, namespaces)
     definition["feeds"] = [feeds] if isinstance(feeds, str) else list(feeds)
     definition["config"] = {"from": begin, **{key: value for key, value in config.items() if value is not None}}
@@ -284,9 +284,14 @@ def give_back(id: str, deliveries: Iterable[Delivery | int], delay: float) -> Ca
     return Call("POST", _path(id, ":nack"), lambda answer: _none(answer.decoded(dict)), content, _JSON)
 
 
-def replay(id: str, sequence: int) -> Call[Status]:
+def _begin(start: int | str | datetime) -> int | str:
+    """The first document to deliver, as the broker reads it."""
+    return start.astimezone(UTC).isoformat() if isinstance(start, datetime) else start
+
+
+def replay(id: str, start: int | str | datetime) -> Call[Status]:
     """Move a cursor."""
-    content = json.encode({"sequence": sequence})
+    content = json.encode({"from": _begin(start)})
     return Call("POST", _path(id, ":replay"), lambda answer: answer.decoded(Status), content, _JSON)
 
 

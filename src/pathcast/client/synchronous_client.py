@@ -188,9 +188,9 @@ class Client:
         """End the leases of deliveries: they come again after `delay` seconds."""
         self._answer(protocol.give_back(id, deliveries, delay))
 
-    def replay(self, id: str, sequence: int) -> Status:
-        """Move the cursor, so that deliveries from `sequence` on come again."""
-        return self._answer(protocol.replay(id, sequence))
+    def replay(self, id: str, start: int | str | datetime) -> Status:
+        """Move the cursor, so that deliveries from `start` on come again: a sequence, a time, or `"now"`."""
+        return self._answer(protocol.replay(id, start))
 
     def status(self, id: str) -> Status:
         """Cursor, head and lag of a subscription."""
