@@ -104,10 +104,10 @@ def test_kinds_feeds_and_bodies_choose_what_is_read(server: Served) -> None:
 @pytest.mark.parametrize(
     ("query", "status", "fragment"),
     [
-        ("from=0", 400, "begin at 1"),
-        ("from=x", 400, "from='x'"),
+        ("from=0", 400, "must be at least 1, got 0"),
+        ("from=x", 400, "got 'x'"),
         ("from=99", 422, "beyond the end"),
-        ("kinds=documents", 400, "'documents' is unknown"),
+        ("kinds=documents", 400, "unknown kind 'documents'"),
         ("feeds=a/b", 400, "feed 'a/b'"),
         ("bodies=links", 400, "must be 'inline' or 'none'"),
         ("lease=abc", 404, "take a new one"),

@@ -121,7 +121,7 @@ class JetStreamLog:
     ) -> "JetStreamLog":
         """Read the log with this name while another process writes to it; `refresh` finds what it wrote."""
         if _NAME.fullmatch(name) is None:
-            raise ValueError(f"name={name!r}: must consist of up to 200 letters, digits, '-' and '_'")
+            raise ValueError(f"the name of a log must consist of up to 200 letters, digits, '-' and '_', got {name!r}")
         connection = NatsConnection([servers] if isinstance(servers, str) else servers, options or {}, timeout)
         try:
             owner = Owner(f"{socket.gethostname()}:{os.getpid()}", uuid4().hex, clock())
@@ -293,7 +293,7 @@ class JetStreamLog:
     def begin_at(self, sequence: int) -> None:
         """Let a log that never had a record begin with this sequence."""
         if sequence < 1:
-            raise ValueError(f"sequence={sequence}: must be at least 1")
+            raise ValueError(f"sequence must be at least 1, got {sequence}")
         self._check_writable()
         if self._extent.head >= self._extent.first or self._checkpoint is not None:
             raise LogError(f"the log {self.name!r} is not new; import into one that does not exist yet")
@@ -336,7 +336,9 @@ class JetStreamLog:
         earlier = self._checkpoint
         lowest = max(self._extent.first - 1, earlier.sequence if earlier is not None else 0)
         if not lowest <= sequence <= self._extent.head:
-            raise ValueError(f"sequence={sequence}: must be from {lowest} to {self._extent.head}, the head of the log")
+            raise ValueError(
+                f"sequence must be from {lowest} to {self._extent.head}, the head of the log, got {sequence}"
+            )
         stored = StoredCheckpoint(sequence, self._parts.put("checkpoint", data), len(data), crc32(data))
         self._write_control(checkpoint=stored)
         if earlier is not None:
@@ -348,7 +350,8 @@ class JetStreamLog:
         covered = self._checkpoint.sequence if self._checkpoint is not None else 0
         if begin - 1 > covered:
             raise LogError(
-                f"the latest checkpoint covers records up to {covered}; trim({begin}) would remove later ones"
+                f"the latest checkpoint covers records up to {covered}; trim({begin}) would remove later ones; "
+                "write a checkpoint first"
             )
         if begin <= self._extent.first:
             return self._extent.first
@@ -385,7 +388,7 @@ class JetStreamLog:
 
     def _check_open(self) -> None:
         if self._connection.closed:
-            raise LogError(f"the log {self.name!r} is closed")
+            raise LogError(f"the log {self.name!r} is closed; open it again")
 
     def _check_writable(self) -> None:
         self._check_open()

@@ -41,7 +41,7 @@ class Access(NamedTuple):
     def check_administer(self) -> None:
         """Raise `ProblemError` unless the sender is an administrator."""
         if not self.administer:
-            raise ProblemError(403, "this needs a token with scope administer")
+            raise ProblemError(403, "this request needs scope administer; use a token that has it")
 
 
 LOCAL: Final = Access("default", "local", None, None, None, administer=True)

@@ -80,7 +80,7 @@ async def explain(request: Request) -> Response:
     else:
         ids = [checked_name(one, "subscription")]
         if (access.tenant, one) not in state.subscriptions:
-            raise ProblemError(404, f"there is no subscription {one!r}; GET /v1/subscriptions lists them")
+            raise ProblemError(404, f"unknown subscription {one!r}; GET /v1/subscriptions lists them")
     chosen = []
     for id in ids[:limit]:
         standing = state.subscriptions.get((access.tenant, id))

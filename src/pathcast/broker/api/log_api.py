@@ -87,10 +87,11 @@ async def read_log(request: Request) -> Response:
     head = broker.matched_to
     begin = FROM.of(request, broker.log.first)
     if begin < 1:
-        raise ProblemError(400, "from=0: sequences begin at 1; omit from to read from the oldest record on")
+        raise ProblemError(400, "from must be at least 1, got 0; omit it to read from the oldest record on")
     if begin > head + 1:
         raise ProblemError(
-            422, f"from={begin} is beyond the end of the log, which has records up to {head}; is this the same log?"
+            422,
+            f"from={begin} is beyond the end of the log, which has records up to {head}; give a sequence of this log",
         )
     to = min(TO.of(request), head, begin + RANGE - 1)
     wanted = Wanted(begin, max(begin, to + 1), _kinds(request), _feeds(request), BODIES.of(request) == "inline")
@@ -141,7 +142,9 @@ async def post_lease(request: Request) -> Response:
     wanted = await _lease_request(request)
     head = broker.matched_to
     if wanted.begin is not None and wanted.begin > head + 1:
-        raise ProblemError(422, f"from={wanted.begin} is beyond the end of the log, which has records up to {head}")
+        raise ProblemError(
+            422, f"from={wanted.begin} is beyond the end of the log, which has records up to {head}; give less"
+        )
     lease = await _taken(broker.leases.take, wanted.begin)
     return answer(_shown(broker, lease), 201)
 
@@ -226,7 +229,7 @@ def _kinds(request: Request) -> tuple[str, ...] | None:
     kinds = tuple(dict.fromkeys(text.split(",")))
     for kind in kinds:
         if kind not in KINDS:
-            raise ProblemError(400, f"kinds={text[:200]!r}: {kind[:40]!r} is unknown; known are {', '.join(KINDS)}")
+            raise ProblemError(400, f"unknown kind {kind[:40]!r} in kinds={text[:200]!r}; use {', '.join(KINDS)}")
     return kinds
 
 

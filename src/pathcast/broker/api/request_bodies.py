@@ -61,7 +61,7 @@ def whole_number(request: Request, name: str, default: int, most: int) -> int:
     if text is None:
         return default
     if not (text.isascii() and text.isdigit() and len(text) < 20 and int(text) <= most):
-        raise ProblemError(400, f"{name}={text!r}: must be a number from 0 to {most:,}")
+        raise ProblemError(400, f"{name} must be a number from 0 to {most:,}, got {text!r}")
     return int(text)
 
 

@@ -58,7 +58,7 @@ def checked_name(name: str, what: str) -> str:
     if not is_name(name):
         raise ProblemError(
             400,
-            f"{what} {name[:140]!r}: must be 1 to 128 letters, digits or _ . ~ @ - and begin with a letter, digit or _",
+            f"invalid {what} {name[:140]!r}; use 1 to 128 letters, digits or _ . ~ @ -, the first a letter, digit or _",
         )
     return name
 

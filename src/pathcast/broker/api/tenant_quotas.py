@@ -39,7 +39,9 @@ class TenantQuotas:
         size += sum(len(prefix) + len(uri) for prefix, uri in record.namespaces.items())
         if size > quotas.expression:
             raise ProblemError(
-                422, f"the expression has {size:,} bytes with its namespaces; at most {quotas.expression:,} allowed"
+                422,
+                f"the expression has {size:,} bytes with its namespaces; at most {quotas.expression:,} allowed; "
+                "shorten it",
             )
         usage, new, sinks = self._state.usage_of(tenant), self._new[tenant], self._sinks[tenant]
         is_new = (tenant, record.id) not in self._state.subscriptions and record.id not in new

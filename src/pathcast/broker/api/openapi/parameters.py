@@ -77,7 +77,7 @@ class Choice(Parameter):
         text = request.query_params.get(self.name, self.choices[0])
         if text not in self.choices:
             raise ProblemError(
-                400, f"{self.name}={text[:_SHOWN]!r}: must be {' or '.join(map(repr, sorted(self.choices)))}"
+                400, f"{self.name} must be {' or '.join(map(repr, sorted(self.choices)))}, got {text[:_SHOWN]!r}"
             )
         return text
 
