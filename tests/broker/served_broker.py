@@ -11,6 +11,7 @@ import httpx
 
 from pathcast.broker import Broker, BrokerSettings
 from pathcast.broker.server import server_of
+from pathcast.broker.standby import Standby
 from pathcast.log import SqliteLog
 
 
@@ -24,12 +25,17 @@ class Served(NamedTuple):
 
 
 @contextmanager
-def served(folder: Path, settings: BrokerSettings | None = None, broker: Broker | None = None) -> Iterator[Served]:
+def served(
+    folder: Path,
+    settings: BrokerSettings | None = None,
+    broker: Broker | None = None,
+    standby: Standby | None = None,
+) -> Iterator[Served]:
     """Serve a broker, or one whose log is in a folder."""
     settings = settings or BrokerSettings()
     broker = broker or Broker(SqliteLog(folder, segment_bytes=1 << 16), limits=settings.limits)
     try:
-        server = server_of(broker, settings)
+        server = server_of(broker, settings, standby)
         with socket.create_server(("127.0.0.1", 0), backlog=2048) as listener:
             port = listener.getsockname()[1]
             thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, name="server")

@@ -20,6 +20,7 @@ from pathcast.log import FencedError, JetStreamLog, LogError, LogLease, LogRecor
 
 from ..log.nats_servers import NatsServer
 from .broker_process import BrokerProcess
+from .settable_clock import SettableClock
 from .test_jetstream_broker import settings_file
 
 LEASE = 2.0
@@ -208,15 +209,6 @@ class LateRequests:
         for thread in self._threads:
             thread.join()
         assert self._statuses == {"publish": 503, "pull": 503, "acknowledge": 503}
-
-
-class SettableClock:
-    """Seconds that tests set."""
-
-    now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ Cost: one request per poll while nothing happens; a follower reads each record o
 
 import logging
 import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Final
@@ -34,9 +35,9 @@ _LOGGER: Final = logging.getLogger(__name__)
 class Standby:
     """One of the brokers on a log; `is_active` once `stand_by` has taken the lease. Close it after the broker."""
 
-    def __init__(self, settings: BrokerSettings, address: str) -> None:
+    def __init__(self, settings: BrokerSettings, address: str, clock: Callable[[], float] = time.monotonic) -> None:
         self._settings = settings
-        self._lease: LogLease = settings.jetstream.lease(address)
+        self._lease: LogLease = settings.jetstream.lease(address, clock)
         self._log: JetStreamLog | None = None
         self._state: BrokerState | None = None
         self._first = 0  # of the log, as far as the state knows

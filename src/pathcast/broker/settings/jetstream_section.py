@@ -2,7 +2,7 @@
 
 import re
 import ssl
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
@@ -70,7 +70,7 @@ class JetStreamSection:
             self.servers, self.stream, replicas=self.replicas, timeout=self.timeout, options=self.options()
         )
 
-    def lease(self, address: str) -> LogLease:
+    def lease(self, address: str, clock: Callable[[], float]) -> LogLease:
         """The lease on the log, for the broker at an address."""
         return LogLease.open(
             self.servers,
@@ -80,6 +80,7 @@ class JetStreamSection:
             replicas=self.replicas,
             timeout=self.timeout,
             options=self.options(),
+            clock=clock,
         )
 
     def problems(self) -> Iterator[tuple[str, str]]:
