@@ -64,6 +64,10 @@ def test_a_broker_and_its_servers_identify_each_other(tmp_path: Path, certificat
         ('[log]\nkind = "jetstream"\n', "jetstream.servers: is missing"),
         ('[jetstream]\nservers = ["nats://n"]\n', 'needs [log] kind = "jetstream"'),
         ('[log]\nkind = "jetstream"\nfolder = "l"\n[jetstream]\nservers = ["nats://n"]\n', "remove it, or the kind"),
+        (
+            '[log]\nkind = "jetstream"\nkeep_bytes = 9\n[jetstream]\nservers = ["nats://n"]\n',
+            "use keep_time, or remove it",
+        ),
         ('[log]\nkind = "jetstream"\n[jetstream]\nservers = ["nats://u:p@n"]\n', "set jetstream.credentials instead"),
         ('[log]\nkind = "jetstream"\n[jetstream]\nservers = ["http://n"]\n', "must be an address such as"),
         ('[log]\nkind = "jetstream"\n[jetstream]\nservers = ["nats://n"]\nstream = "a b"\n', "must consist of"),

@@ -127,6 +127,9 @@ REQUESTS = [
     Row("health", 200),
     Row("ready", 200),
     Row("show_openapi", 200),
+    Row("put_feed", 201, {"feed": "brief"}, body={"retention": {"age": 60}}),
+    Row("delete_feed", 200, {"feed": "brief"}),
+    Row("delete_feed", 404, {"feed": "brief"}),
 ]
 
 

@@ -66,10 +66,24 @@ class Delivery(NamedTuple):
 
 
 class Gap(NamedTuple):
-    """Deliveries that can no longer be made: documents from `begin` to before `end` were trimmed."""
+    """Deliveries that can no longer be made: documents from `begin` to before `end` were trimmed, or have expired.
+
+    `feed`: only those of this feed have, by its retention; None for all.
+    """
 
     begin: int
     end: int
+    feed: str | None = None
+
+    def joined(self, other: "Gap") -> "Gap":
+        """One gap for both."""
+        feed = self.feed if self.feed == other.feed else None
+        return Gap(min(self.begin, other.begin), max(self.end, other.end), feed)
+
+    @property
+    def reason(self) -> str:
+        """The reason in one word."""
+        return "trimmed" if self.feed is None else "expired"
 
 
 class Pulled(NamedTuple):
@@ -119,7 +133,7 @@ class Broker:
         self.matched_to = log.head  # every document up to this sequence has been matched
         self.indexes = indexes_for(self.state)
         self.rebuild = Rebuild(log, self.indexes, log.head + 1)
-        self.search = DeliverySearch(log, self.indexes, self.state.guards)
+        self.search = DeliverySearch(log, self.indexes, self.state.guards, self.state.expired)
         hooks = Hooks(self._index_of, self._lock_of, self._matched)
         self._sequencer = Sequencer(log, self.state, self.indexes, hooks)
         self._sequencer.start()
@@ -212,8 +226,8 @@ class Broker:
         first = self.leases.trim(end)
         self.state.forget_before(first)
         if self.rebuild.done:  # otherwise it appends to the same indexes; the next trim drops what is left
-            for index in self.indexes.values():
-                index.drop_before(first)
+            for name, index in self.indexes.items():
+                index.drop_before(max(first, self.state.expired.get(name, 0)))
         return first
 
     def give_back(self, tenant: str, id: str, sequences: Iterable[int], delay: float = 0.0) -> list[int]:
@@ -238,6 +252,22 @@ class Broker:
     def is_visible(self, tenant: str, feed: str, sequence: int) -> bool:
         """Whether a tenant may see a document of the log, as far as its guard is concerned."""
         return sequence <= self.matched_to and self.search.is_visible(tenant, feed, sequence)
+
+    def check_not_expired(self, feed: str, sequence: int) -> None:
+        """`TrimmedError` if a document of a feed is beyond the feed's retention."""
+        first = self.state.expired.get(feed, 0)
+        if sequence < first:
+            raise TrimmedError(f"document {sequence} is beyond the retention of feed {feed!r}", first=first)
+
+    def expired(self, subscription: StandingSubscription, position: int) -> list[Gap]:
+        """For each feed, the documents after a position that have expired but are not trimmed yet."""
+        begin = max(position + 1, subscription.begin)
+        ends = self.state.expired.copy()
+        feeds = {name for version in subscription.versions for name in version.record.feeds}
+        if not all(version.record.feeds for version in subscription.versions):
+            feeds |= ends.keys()
+        gaps = [Gap(begin, ends[name], name) for name in sorted(feeds & ends.keys())]
+        return [gap for gap in gaps if gap.end > max(begin, self.log.first)]
 
     def bury(self, tenant: str, id: str, most: int) -> Future[int]:
         """Deliveries handed out `most` times become dead letters; the result is the head of the log after that.
@@ -278,13 +308,13 @@ class Broker:
         """Lease at most `limit` deliveries: those due again first, then new ones.
 
         After `max_deliver` attempts, a delivery becomes a dead letter instead. So does one whose document was trimmed
-        meanwhile, which is also a gap; one that a guard masks by now is acknowledged.
+        or has expired meanwhile, which is also a gap; one that a guard masks by now is acknowledged.
         """
         while True:
             leased, gap = self._lease(tenant, id, limit, lease_seconds, in_flight, max_deliver)
             deliveries, lost = self._read(tenant, id, leased)
             if lost is not None:
-                gap = lost if gap is None else Gap(min(lost.begin, gap.begin), max(lost.end, gap.end))
+                gap = lost if gap is None else lost.joined(gap)
             if deliveries or gap is not None or not leased:
                 return Pulled(deliveries, gap)
 
@@ -293,34 +323,44 @@ class Broker:
         deliveries: list[Delivery] = []
         masked: list[int] = []
         lost: list[DeadLetter] = []
+        feeds: set[str | None] = set()  # of what is lost; None for what was trimmed
         for sequence, attempt in leased:
             try:
                 ((entry, document),) = self.recent.entries([sequence])
                 # What was found just now is visible; a guard may have come since an earlier attempt.
-                if self.is_visible(tenant, document.feed, sequence):
-                    deliveries.append(Delivery(entry, document, attempt))
-                else:
+                if not self.is_visible(tenant, document.feed, sequence):
                     masked.append(sequence)
+                elif sequence < self.state.expired.get(document.feed, 0):
+                    lost.append(DeadLetter(sequence, attempt - 1, TRIMMED))
+                    feeds.add(document.feed)
+                else:
+                    deliveries.append(Delivery(entry, document, attempt))
             except TrimmedError:
                 lost.append(DeadLetter(sequence, attempt - 1, TRIMMED))
+                feeds.add(None)
         if masked:
             self._sequencer.submit(AcknowledgeRequest(tenant, id, masked))
         if not lost:
             return deliveries, None
         self._give_up(tenant, id, lost)
-        return deliveries, Gap(lost[0].sequence, max(self.log.first, lost[-1].sequence + 1))
+        return deliveries, Gap(
+            lost[0].sequence, max(self.log.first, lost[-1].sequence + 1), feeds.pop() if len(feeds) == 1 else None
+        )
 
     def _lease(
         self, tenant: str, id: str, limit: int, lease_seconds: float, in_flight: int, max_deliver: int | None
     ) -> tuple[list[tuple[int, int]], Gap | None]:
         """Lease at most `limit` deliveries: sequence and number of the attempt."""
         standing = self.state.subscriptions[tenant, id]
-        gap = None
         with self._lock_of(tenant, id):
             cursor = standing.own_cursor()
             now = self._clock()
             if max_deliver is not None and (dead := cursor.exhausted(now, max_deliver, _BURIAL)):
                 self._give_up(tenant, id, [DeadLetter(*each, ATTEMPTS) for each in dead])
+            expired = self.expired(standing, cursor.fetched)
+            gap = max(expired, key=lambda each: each.end) if expired else None
+            if gap is not None and standing.record.feeds == (gap.feed,) and len(standing.versions) == 1:
+                cursor.fetched = gap.end - 1
             chosen = cursor.due(now, limit)
             chosen += cursor.take_revived(min(limit - len(chosen), cursor.room(in_flight)))
             room = min(limit - len(chosen), cursor.room(in_flight) - len(chosen))

@@ -38,10 +38,18 @@ class Found(NamedTuple):
 class DeliverySearch:
     """Searches the feeds of a broker; what a tenant's guard masks is not found."""
 
-    def __init__(self, log: Log, indexes: dict[str, FeedIndex], guards: Mapping[str, GuardSpans]) -> None:
+    def __init__(
+        self,
+        log: Log,
+        indexes: dict[str, FeedIndex],
+        guards: Mapping[str, GuardSpans],
+        expired: Mapping[str, int] | None = None,
+    ) -> None:
+        """`expired`: per feed, the first sequence that is still delivered."""
         self._log = log
         self._indexes = indexes
         self._guards = guards
+        self._expired = {} if expired is None else expired
 
     def after(
         self, subscription: StandingSubscription, position: int, limit: int, head: int, *, scan: bool = True
@@ -81,20 +89,23 @@ class DeliverySearch:
         """Deliveries in a range, and the sequence up to which (exclusively) the range was searched."""
         named = feeds or tuple(self._indexes)
         indexes = {name: index for name in named if (index := self._indexes.get(name)) is not None}
+        # Documents of a feed that have expired need no index, and are not looked for.
+        firsts = {name: min(end, max(begin, self._expired.get(name, 0))) for name in indexes}
         reached = min(
-            (index.indexed_to(text, begin, end) for index in indexes.values() for text in wanted.texts), default=end
+            (index.indexed_to(text, firsts[name], end) for name, index in indexes.items() for text in wanted.texts),
+            default=end,
         )
         if reached == begin and scan:
             # At least one feed has no answer here: read documents of all feeds, whatever the indexes know.
             reached = min(end, begin + _SCAN)
-            return self._cut(self._scan(wanted.texts, indexes, begin, reached), reached, wanted.limit)
+            return self._cut(self._scan(wanted.texts, indexes, firsts, reached), reached, wanted.limit)
         # A guard may hide most of what a pattern matches: look at more than was asked for.
         most = wanted.limit if wanted.guard is None else max(wanted.limit, _MASKED)
         merged: list[int] = []
-        for index in indexes.values():
+        for name, index in indexes.items():
             pattern = index.pattern(wanted.pattern)
             if pattern is not None:
-                found = index.after(pattern.number, begin - 1, most + 1)
+                found = index.after(pattern.number, firsts[name] - 1, most + 1)
                 if len(found) > most:
                     reached = min(reached, found.pop())
                 merged += _unmasked(index, wanted.guard, found)
@@ -105,18 +116,21 @@ class DeliverySearch:
         """At most `limit` of the sequences found; if there are more, the search ends before the next."""
         return (found[:limit], found[limit]) if len(found) > limit else (found, reached)
 
-    def _scan(self, texts: frozenset[str], indexes: dict[str, FeedIndex], begin: int, end: int) -> list[int]:
-        """Read the documents of some feeds from the log and find those that match all of the patterns."""
+    def _scan(
+        self, texts: frozenset[str], indexes: dict[str, FeedIndex], firsts: dict[str, int], end: int
+    ) -> list[int]:
+        """Read the documents of some feeds, each from its first on, and find those that match all of the patterns."""
         matchers: dict[str, FeedIndex] = {}
         found: list[int] = []
-        for group in groups_of_documents(self._log, begin, end):
+        for group in groups_of_documents(self._log, min(firsts.values()), end):
             for name in group.keys() & indexes.keys():
                 if name not in matchers:
                     matchers[name] = FeedIndex()
                     matchers[name].add(texts, 0)
                 sequences, bodies = group[name]
                 batch = matchers[name].match_again(sequences, bodies)
-                found += batch.sequences[np.diff(batch.offsets) == len(texts)].tolist()
+                matched = batch.sequences[np.diff(batch.offsets) == len(texts)].tolist()
+                found += [sequence for sequence in matched if sequence >= firsts[name]]
         return sorted(found)
 
 

@@ -64,6 +64,7 @@ class Explanations:
         ((entry, record),) = broker.recent.entries([sequence])
         if not broker.is_visible(tenant, record.feed, sequence):
             return None
+        broker.check_not_expired(record.feed, sequence)
         # An accepted document stays accepted, whatever the limits are now.
         document = record.error or read(entry.body, limits=UNLIMITED)
         return cls(tenant, record.feed, sequence, document, is_visible=True)

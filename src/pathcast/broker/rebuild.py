@@ -48,7 +48,9 @@ class Rebuild:
                     if self._stopped.is_set():
                         return
                     for name, (sequences, bodies) in group.items():
-                        index = self._indexes[name]
+                        index = self._indexes.get(name)
+                        if index is None:  # the feed was deleted: its documents have expired
+                            continue
                         index.earlier.append(index.match_again(sequences, bodies))
                     begin = 1 + max(sequences[-1] for sequences, _ in group.values())
                     self._complete(begin - 1)

@@ -10,7 +10,7 @@ import resource
 import signal
 import socket
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing, contextmanager, nullcontext, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 
 import uvicorn
 from starlette.applications import Starlette
@@ -79,8 +79,8 @@ def serve(
                 return
         broker = stack.enter_context(closing(broker_of(settings) if standby is None else standby.broker()))
         server = server_of(broker, settings, standby)
-        keep = settings.log.keep_time
-        with nullcontext() if keep is None else closing(Retention(broker, keep)), _signals_ending_quietly():
+        kept = Retention(broker, settings.log.keep_time, settings.log.keep_bytes)
+        with closing(kept), _signals_ending_quietly():
             warm_up()
             started(address)
             server.run(sockets=[listener])

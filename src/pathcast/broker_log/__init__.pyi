@@ -4,6 +4,7 @@ from .broker_records import ORIGINAL_LIMITS as ORIGINAL_LIMITS
 from .broker_records import SEMANTICS as SEMANTICS
 from .broker_records import CursorRecord as CursorRecord
 from .broker_records import DocumentRecord as DocumentRecord
+from .broker_records import ExpiryRecord as ExpiryRecord
 from .broker_records import Failure as Failure
 from .broker_records import FeedRecord as FeedRecord
 from .broker_records import Meta as Meta

@@ -6,6 +6,7 @@
     cursor          a subscriber acknowledged deliveries
     dead_letter     deliveries are given up; dead_letter_replay: they are due again
     feed            a feed's settings
+    expiry          documents of a feed that are no longer delivered
     settings        the settings of all feeds, and the version of what matching means
     tenant          a tenant's settings: its guard
 
@@ -93,11 +94,23 @@ class CursorRecord(Struct, frozen=True, omit_defaults=True):
 
 
 class FeedRecord(Struct, frozen=True, omit_defaults=True):
-    """The settings of a feed. A limit that is missing is that of all feeds."""
+    """The settings of a feed. A limit that is missing is that of all feeds.
+
+    keep_seconds, keep_bytes: how long, and how much of it, documents are delivered; expiry records carry that out.
+    """
 
     name: str
     limits: dict[str, int] = {}
     removed: bool = False
+    keep_seconds: float | None = None
+    keep_bytes: int | None = None
+
+
+class ExpiryRecord(Struct, frozen=True, omit_defaults=True):
+    """The documents of a feed before a sequence are no longer delivered to anybody; `before` None is its own."""
+
+    feed: str
+    before: int | None = None
 
 
 class SettingsRecord(Struct, frozen=True):
@@ -123,6 +136,7 @@ Meta = (
     | UnsubscriptionRecord
     | CursorRecord
     | FeedRecord
+    | ExpiryRecord
     | SettingsRecord
     | TenantRecord
     | DeadLetterRecord
@@ -135,6 +149,7 @@ KINDS: Final[dict[str, type[Meta]]] = {
     "unsubscription": UnsubscriptionRecord,
     "cursor": CursorRecord,
     "feed": FeedRecord,
+    "expiry": ExpiryRecord,
     "settings": SettingsRecord,
     "tenant": TenantRecord,
     "dead_letter": DeadLetterRecord,

@@ -24,6 +24,7 @@ from pathcast.log import LogError
 from .broker_records import (
     CursorRecord,
     DocumentRecord,
+    ExpiryRecord,
     FeedRecord,
     Meta,
     SettingsRecord,
@@ -162,6 +163,7 @@ class _Checkpoint(Struct):
     feeds: list[FeedRecord]
     guards: dict[str, list[GuardSpan]] = {}
     settings: SettingsRecord = SettingsRecord()
+    expired: dict[str, int] = {}
 
 
 class BrokerState:
@@ -173,6 +175,7 @@ class BrokerState:
         self.subscriptions: dict[tuple[str, str], StandingSubscription] = {}
         self.directory = SubscriptionDirectory()
         self.feeds: dict[str, FeedRecord] = {}
+        self.expired: dict[str, int] = {}  # per feed, the first sequence that is still delivered
         self.settings = SettingsRecord()
         self.guards: dict[str, GuardSpans] = {}
         self.usage: dict[str, TenantUsage] = {}
@@ -207,6 +210,9 @@ class BrokerState:
                 else:
                     self.feeds[meta.name] = meta
                 self._limits = {}
+            case ExpiryRecord():
+                before = sequence if meta.before is None else min(meta.before, sequence)
+                self.expired[meta.feed] = max(before, self.expired.get(meta.feed, 0))
             case SettingsRecord():
                 self.settings = meta
                 self._limits = {}
@@ -262,7 +268,9 @@ class BrokerState:
         return list(dict.fromkeys(pattern for pattern in found if pattern is not None))
 
     def forget_before(self, first: int) -> None:
-        """Drop versions and guards that concern none of the documents from `first` on: earlier ones were trimmed."""
+        """Drop versions, guards and expiries of trimmed documents, which concern none from `first` on."""
+        for name in [name for name, before in self.expired.items() if before <= first]:
+            del self.expired[name]
         for tenant, spans in self.guards.items():
             self.guards[tenant] = since(spans, first)
         for standing in self.subscriptions.values():
@@ -296,6 +304,7 @@ class BrokerState:
                 list(self.feeds.values()),
                 {tenant: list(spans) for tenant, spans in self.guards.items()},
                 self.settings,
+                self.expired,
             )
         )
 
@@ -327,6 +336,7 @@ class BrokerState:
         state.head, state.ordinals = head, found.ordinals
         state.feeds = {feed.name: feed for feed in found.feeds}
         state.settings = found.settings
+        state.expired = found.expired
         state.guards = {tenant: tuple(spans) for tenant, spans in found.guards.items()}
         for each in found.subscriptions:
             record = each.versions[-1].record

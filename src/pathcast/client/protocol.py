@@ -223,9 +223,10 @@ class _Gap(Struct):
     begin: int = wire_field(name="from")
     end: int = wire_field(name="to")
     reason: str
+    feed: str | None = None
 
     def result(self) -> Gap:
-        return Gap(self.begin, self.end, self.reason)
+        return Gap(self.begin, self.end, self.reason, self.feed)
 
 
 class _Delivery(Struct):
@@ -375,7 +376,8 @@ class EventReader:
         if kind == b"gap":
             gap = _of_frame(data, _Gap).result()
             # What the broker does not know is behind its head; the stream continues from there.
-            self.position = gap.begin - 1 if gap.reason == "unknown" else gap.end
+            if gap.reason != "expired":  # other feeds may have documents in the gap
+                self.position = gap.begin - 1 if gap.reason == "unknown" else gap.end
             return gap
         if kind == b"end":
             self.ended = True

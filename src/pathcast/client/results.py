@@ -71,11 +71,15 @@ class Explained:
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """Documents from `begin` to `end` (both inclusive) cannot be delivered any more, or are unknown to the broker."""
+    """Documents from `begin` to `end` (both inclusive) cannot be delivered any more, or are unknown to the broker.
+
+    reason: `trimmed`, `expired` (only those of `feed`) or `unknown`.
+    """
 
     begin: int
     end: int
     reason: str
+    feed: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -269,6 +269,18 @@ class SqliteLog:
         self._check_open()
         return low
 
+    def holding(self, keep_bytes: int) -> int:
+        """The first sequence of the newest segments whose files have at least `keep_bytes`, or of all."""
+        with self._change:
+            self._check_open()
+            segments = self._segments
+        size = 0
+        for segment in reversed(segments):
+            size += segment.path.stat().st_size
+            if size >= keep_bytes:
+                return segment.begin
+        return segments[0].begin
+
     def checkpoint(self) -> Checkpoint | None:
         """The latest checkpoint."""
         self._check_open()

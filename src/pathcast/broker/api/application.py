@@ -86,6 +86,7 @@ def routes() -> list[Route]:
         Route("/v1/feeds", feeds_api.list_feeds, methods=["GET"]),
         Route("/v1/feeds/{feed}", feeds_api.get_feed, methods=["GET"]),
         Route("/v1/feeds/{feed}", feeds_api.put_feed, methods=["PUT"]),
+        Route("/v1/feeds/{feed}", feeds_api.delete_feed, methods=["DELETE"]),
         Route("/v1/feeds/{feed}/documents", documents_api.publish, methods=["POST"]),
         Route("/v1/documents/{sequence}", operations_api.get_document, methods=["GET"]),
         Route(f"{all_}:check", subscriptions_api.check_subscription, methods=["POST"]),

@@ -5,7 +5,7 @@
     data: {"sequence": 4711, "feed": "news", …, "body": "<nitf>…"}
 
     event: gap                      documents that were trimmed before this reader came to them
-    data: {"from": 1, "to": 900, "reason": "trimmed"}
+    data: {"from": 1, "to": 900, "reason": "trimmed"}      "expired" with "feed", if only those of one feed are gone
 
     id: 4720                        a heartbeat: no event, but the reader's position; at least every 15 seconds
     : heartbeat
@@ -26,6 +26,7 @@ from starlette.responses import Response, StreamingResponse
 from pathcast.broker_log import DocumentRecord, Failure, StandingSubscription
 from pathcast.log import LogEntry, TrimmedError
 
+from .. import broker
 from ..broker import Broker
 from .metrics import metrics_of
 from .openapi import Answer, Choice, Content, Header, Text, describes
@@ -39,7 +40,7 @@ _STEP: Final = 64
 _HEADERS: Final = {"cache-control": "no-store", "x-accel-buffering": "no"}
 
 
-Gap = TypedDict("Gap", {"from": int, "to": int, "reason": str})
+Gap = TypedDict("Gap", {"from": int, "to": int, "reason": str, "feed": NotRequired[str]})
 
 
 class ShownDocument(TypedDict):
@@ -157,6 +158,7 @@ class EventStream:
         self._standing = standing
         self._keys = keys
         self._position = position
+        self._expired: dict[str, int] = {}  # per feed, the end of the last gap that was reported
         self.delivered: Callable[[list[int]], object] = list  # called with what was just written
 
     async def events(self, gap: Gap | None, *, inline: bool, named: bool) -> AsyncIterator[bytes]:
@@ -199,6 +201,8 @@ class EventStream:
     async def _new(self, *, inline: bool, named: bool) -> AsyncIterator[bytes]:
         """Events for everything up to the present."""
         while True:
+            for gap in self._new_gaps():
+                yield gap
             try:
                 head = self._broker.matched_to
                 found, searched = await self._search()
@@ -233,6 +237,17 @@ class EventStream:
             if id in last:
                 standing.delivered(last[id], "events")
 
+    def _new_gaps(self) -> list[bytes]:
+        """Events for feeds whose documents after the position have expired; other feeds may have some, so it stays."""
+        events: list[bytes] = []
+        for _, standing in self._standing() if self._broker.state.expired else ():
+            for gap in self._broker.expired(standing, self._position):
+                assert gap.feed is not None
+                if self._expired.get(gap.feed, 0) < gap.end:
+                    self._expired[gap.feed] = gap.end
+                    events.append(_gap_event(shown_gap(gap)))
+        return events
+
     async def _search(self) -> tuple[dict[int, list[str]], int]:
         """The next deliveries, each with the subscriptions it is for, and how far the search came."""
         position = self._position
@@ -265,6 +280,12 @@ def _document_event(entry: LogEntry, document: DocumentRecord, ids: list[str] | 
     content = shown_document(entry, document, inline=inline)
     shown: ShownDocument | DocumentEvent = content if ids is None else {**content, "subscriptions": ids}
     return b"id: %d\nevent: document\ndata: %s\n\n" % (entry.sequence, json.encode(shown))
+
+
+def shown_gap(gap: broker.Gap) -> Gap:
+    """A gap as deliveries show it: both ends inclusive."""
+    shown: Gap = {"from": gap.begin, "to": gap.end - 1, "reason": gap.reason}
+    return shown if gap.feed is None else {**shown, "feed": gap.feed}
 
 
 def shown_document(entry: LogEntry, document: DocumentRecord, *, inline: bool = True) -> ShownDocument:

@@ -1,6 +1,7 @@
 """Feeds over HTTP: their names for readers, their settings for administrators.
 
-    PUT /v1/feeds/news   {"limits": {"depth": 50, "size": 1048576}}
+    PUT    /v1/feeds/news   {"limits": {"depth": 50, "size": 1048576}, "retention": {"age": 86400}}
+    DELETE /v1/feeds/news   its settings, and the delivery of its documents
 
 A setting is in force for the documents that are published after it; those before it stay as they were accepted or
 rejected. `PUT` replaces all settings of the feed: what is left out is as for all feeds (`[limits]` of broker.toml).
@@ -13,7 +14,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType, field, structs
 from starlette.requests import Request
 from starlette.responses import Response
 
-from pathcast.broker_log import FeedRecord
+from pathcast.broker_log import ExpiryRecord, FeedRecord
 
 from ..broker import Broker
 from .openapi import Answer, Content, describes
@@ -42,10 +43,18 @@ class FeedLimits(Struct, forbid_unknown_fields=True):
         return {name: value for name, value in structs.asdict(self).items() if value is not UNSET}
 
 
+class FeedRetention(Struct, forbid_unknown_fields=True):
+    """What is delivered: documents of at most this age in seconds, and the newest, up to this number of bytes."""
+
+    age: Annotated[float, Meta(gt=0, le=1e10)] | None = None
+    bytes: Annotated[int, Meta(ge=1, le=1 << 60)] | None = None
+
+
 class FeedSettings(Struct, forbid_unknown_fields=True):
     """What an administrator sends."""
 
     limits: FeedLimits = field(default_factory=FeedLimits)
+    retention: FeedRetention = field(default_factory=FeedRetention)
 
 
 class FeedName(TypedDict):
@@ -61,12 +70,28 @@ class FeedNames(TypedDict):
     feeds: list[FeedName]
 
 
+class Retention(TypedDict):
+    """What a feed delivers: an age in seconds, and bytes; null for everything."""
+
+    age: float | None
+    bytes: int | None
+
+
 class Feed(TypedDict):
     """A feed as administrators read it: what was set, and what is in force."""
 
     name: str
     limits: dict[str, int]
     limits_in_force: dict[str, int]
+    retention: Retention
+    expired_before: int
+
+
+class Ended(TypedDict):
+    """A deleted feed; documents before the sequence `ended` are no longer delivered."""
+
+    name: str
+    ended: int
 
 
 @describes("feeds", responses={200: FeedNames})
@@ -95,8 +120,20 @@ async def put_feed(request: Request) -> Response:
     name, broker = feed_of(request), broker_of(request)
     wanted: FeedSettings = decoded(await body_of(request, JSON_BYTES), FeedSettings, "the feed")
     is_new = name not in broker.state.feeds
-    await result_of(request, broker.change([FeedRecord(name, wanted.limits.given())]))
+    kept = wanted.retention
+    record = FeedRecord(name, wanted.limits.given(), keep_seconds=kept.age, keep_bytes=kept.bytes)
+    await result_of(request, broker.change([record]))
     return answer(_shown(broker, name), 201 if is_new else 200)
+
+
+@describes("feeds", scope="administer", responses={200: Ended}, errors=(404, 507))
+async def delete_feed(request: Request) -> Response:
+    """DELETE /v1/feeds/{feed}: end the delivery of all documents of a feed, and remove its settings."""
+    access_of(request).check_administer()
+    name, broker = feed_of(request), broker_of(request)
+    _record_of(broker, name)
+    sequence = await result_of(request, broker.change([ExpiryRecord(name), FeedRecord(name, removed=True)]))
+    return answer({"name": name, "ended": sequence})
 
 
 @describes("feeds", scope="administer", responses={200: Feed}, errors=(404,))
@@ -107,11 +144,18 @@ async def get_feed(request: Request) -> Response:
 
 
 def _shown(broker: Broker, name: str) -> Feed:
-    record = broker.state.feeds.get(name)
-    if record is None:
-        raise ProblemError(404, f"there is no feed {name!r}; create it with PUT /v1/feeds/{name}, or publish to it")
+    record = _record_of(broker, name)
     return {
         "name": name,
         "limits": record.limits,
         "limits_in_force": asdict(broker.state.limits_of(name)),
+        "retention": {"age": record.keep_seconds, "bytes": record.keep_bytes},
+        "expired_before": broker.state.expired.get(name, 0),
     }
+
+
+def _record_of(broker: Broker, name: str) -> FeedRecord:
+    record = broker.state.feeds.get(name)
+    if record is None:
+        raise ProblemError(404, f"there is no feed {name!r}; create it with PUT /v1/feeds/{name}, or publish to it")
+    return record

@@ -42,6 +42,7 @@ async def get_document(request: Request) -> Response:
     if not (may_read and await asyncio.to_thread(broker.is_visible, access.tenant, document.feed, sequence)):
         # The same answer, so that nobody learns which feeds there are.
         raise not_a_document(sequence)
+    broker.check_not_expired(document.feed, sequence)
     # A document is shown as data, never run: browsers must not render it.
     headers = {"x-content-type-options": "nosniff", "content-disposition": "attachment", "pathcast-feed": document.feed}
     # A CloudEvent names its media type in JSON: any text.

@@ -20,7 +20,7 @@ from starlette.responses import Response
 from pathcast.broker_log import CursorRecord, DeadLetter, LastDelivery, LastError, StandingSubscription
 
 from ..broker import Broker, Pulled
-from .events_api import Gap, ShownDocument, shown_document
+from .events_api import Gap, ShownDocument, shown_document, shown_gap
 from .metrics import metrics_of
 from .openapi import Content, WholeNumber, describes
 from .problems import ProblemError
@@ -172,7 +172,7 @@ def _shown(pulled: Pulled) -> Deliveries:
         ]
     }
     if pulled.gap is not None:
-        content["gap"] = {"from": pulled.gap.begin, "to": pulled.gap.end - 1, "reason": "trimmed"}
+        content["gap"] = shown_gap(pulled.gap)
     return content
 
 

@@ -112,6 +112,8 @@ def _together(settings: BrokerSettings) -> Iterator[tuple[str, str]]:
         yield from settings.jetstream.problems()
         if settings.log.folder is not None:
             yield "log.folder", 'is for a log of kind "sqlite"; remove it, or the kind'
+        if settings.log.keep_bytes is not None:
+            yield "log.keep_bytes", 'is for a log of kind "sqlite"; use keep_time, or remove it'
     elif settings.jetstream.servers:
         yield "jetstream.servers", 'needs [log] kind = "jetstream"; without it the log is a folder of this machine'
 

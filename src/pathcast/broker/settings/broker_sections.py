@@ -53,6 +53,7 @@ class LogSection:
     folder: str | None = key(PATH, "The folder of the log.", None, without="`log` in the folder of `--data`")
     segment: int = key(SIZE, "The size at which the log begins a new file.", _SEGMENT_BYTES, without="`256 MiB`")
     keep_time: float | None = key(DURATION, "Trim documents that are older than this.", None)
+    keep_bytes: int | None = key(SIZE, "Trim the oldest documents while the files of the others have this size.", None)
     leases: int = key(NUMBER, "Readers of the log at a time (`GET /v1/log` and its leases).", 64)
     lease_time: float = key(
         DURATION,
