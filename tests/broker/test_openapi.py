@@ -22,7 +22,8 @@ from pathcast.broker.api import application
 from pathcast.broker.api.application import routes
 from pathcast.broker.api.openapi import DescriptionError, describes
 from pathcast.broker.api.openapi.document import openapi
-from pathcast.broker.settings.broker_sections import TokensSection
+from pathcast.broker.api.standby_application import standby_response
+from pathcast.broker.settings.broker_sections import Quotas, TokensSection
 
 from .served_broker import Served, served
 
@@ -68,6 +69,7 @@ REQUESTS = [
     Row("post_subscriptions", 200),
     Row("post_subscriptions", 422, body="{}\n"),
     Row("list_subscriptions", 200, query={"limit": 1}),
+    Row("list_subscriptions", 200, query={"q": "titl"}),
     Row("list_subscriptions", 200, query={"after": "ada-1", "subscriber": "ada"}),
     Row("list_subscriptions", 400, query={"limit": "many"}),
     Row("publish", 202, NEWS, headers={"ce-id": "story-1", "ce-source": "desk", "ce-type": "story"}),
@@ -106,6 +108,7 @@ REQUESTS = [
     Row("give_back", 200, ADA),
     Row("give_back", 422, ADA, body={"sequences": [], "delay": -1}),
     Row("replay", 200, ADA),
+    Row("replay", 200, ADA, body={"from": "2026-01-31T12:00:00Z"}),
     Row("replay", 200, ADA, body={"dead_letters": True}),
     Row("replay", 422, ADA, body={"sequence": 0}),
     Row("delete_subscription", 200, {"id": "quotes"}),
@@ -264,6 +267,27 @@ def test_the_described_scopes_are_needed_and_suffice(tmp_path: Path) -> None:
                 if needs:
                     _check(row, _answer(broker, row, earlier, other), *REFUSALS.get(row.operation, (403,)))
                 _check(row, _answer(broker, row, earlier, tokens[row.operation]), row.status)
+
+
+def test_answers_beyond_a_quota_are_as_described(tmp_path: Path) -> None:
+    settings = BrokerSettings(quotas=Quotas(publish_rate=1, subscriptions=1))
+    rows = [
+        Row("publish", 202, NEWS),
+        Row("publish", 429, NEWS),
+        Row("put_subscription", 201, ADA),
+        Row("put_subscription", 429, {"id": "second"}),
+    ]
+    with served(tmp_path, settings) as broker:
+        for row in rows:
+            _check(row, _answer(broker, row, {}), row.status)
+
+
+def test_the_answer_of_a_standby_is_a_described_problem() -> None:
+    problem = {"$ref": "#/components/schemas/Problem"}
+    for active in ("", "http://other.example:8080"):
+        answer = standby_response("/v1/feeds", active)
+        assert answer.status_code == 503
+        assert _errors(problem, json.loads(bytes(answer.body))) == []
 
 
 def test_examples_fit_their_schemas() -> None:

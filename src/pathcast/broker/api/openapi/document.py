@@ -48,7 +48,11 @@ Not needed on the loopback address if the broker has no token file.
 
 
 class Problem(TypedDict):
-    """An error (RFC 9457): `detail` says what is wrong and what to do; `line` and `column` where, if that is known."""
+    """An error (RFC 9457): `detail` says what is wrong and what to do; `line` and `column` where, if that is known.
+
+    `first` is the oldest record of a trimmed log, `active` the broker that a standby refers to, `unknown` the sequences
+    that are no deliveries.
+    """
 
     title: str
     status: int
@@ -59,6 +63,7 @@ class Problem(TypedDict):
     supported: NotRequired[str]
     first: NotRequired[int]
     unknown: NotRequired[list[int]]
+    active: NotRequired[str]
 
 
 def openapi(routes: Iterable[BaseRoute]) -> dict[str, Any]:
