@@ -10,7 +10,10 @@ MODULES = {"pickle", "cPickle", "cloudpickle", "dill", "marshal", "shelve", "job
 CALLS = {"eval", "exec", "compile", "__import__"}
 WORDS = {*MODULES, *(f"{call}(" for call in CALLS), "pickle", ".load("}
 ALLOWED = {
-    ("shipped_objects.py", "pickle"): "travels inside a function that Spark itself pickles; never read from disk",
+    (
+        "objects_sent_to_workers.py",
+        "pickle",
+    ): "travels inside a function that Spark itself pickles; never read from disk",
     ("numba_compilation.py", "eval"): "the signature of a kernel, a literal in our source",
 }
 

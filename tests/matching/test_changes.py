@@ -15,8 +15,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from pathcast import LimitError, PatternError, Subscriptions
 from pathcast.matching import Tuning
-from pathcast.matching.results.batch_subscribers import SubscriberRows
 from pathcast.matching.results.match_expansion import Expansion
+from pathcast.matching.results.subscribers_of_document_batches import SubscriberRows
 
 XPATHS = ["//a", "a", "/a/b", "//b[@x]", "//c", "/*", "//a[b or c]", "/", "/a//b", "//c[. = 1]"]
 PEOPLE = [None, "ada", "bob", "cyd", "Dan", "eve"]

@@ -11,8 +11,8 @@ import pytest
 
 from pathcast import Subscriptions
 from pathcast.matching import Tuning
-from pathcast.matching.results.batch_subscribers import SubscriberRows
 from pathcast.matching.results.match_expansion import Expansion
+from pathcast.matching.results.subscribers_of_document_batches import SubscriberRows
 
 XPATHS = [f"/a/b{number}" for number in range(40)]
 CHANGES = 6000

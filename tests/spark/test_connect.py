@@ -22,7 +22,7 @@ from pathcast.spark import (
 )
 from pathcast.joins import Schema
 from pathcast.joins.partition.join_server_specification import StandingJoins
-from pathcast.spark.publishing.replay_version_pins import pins_of
+from pathcast.spark.publishing.micro_batch_version_pins import pins_of
 from pathcast.spark.publishing.index_versions import version_folder
 
 folder = Path(sys.argv[1])

@@ -35,7 +35,7 @@ from pathcast.spark.matching.summarize_and_expand import expanding, summarizing
 from pathcast.spark.matching.worker_index import Index
 from pathcast.spark.overlay.routing_worker_tasks import Way, routing
 from pathcast.spark.pipeline.run_pipeline import run
-from pathcast.spark.sessions.shipped_objects import ShippedObject
+from pathcast.spark.sessions.objects_sent_to_workers import ShippedObject
 from tests.spark.test_pipeline_frames import delivered, folder, ignored, pipeline, rows, write_news
 
 from .test_pipeline_file import SMALL, problems

@@ -13,7 +13,7 @@ from pathcast.mediation import Mediator, infer_tree
 from pathcast.spark import dead_letters, extract_rows
 from pathcast.spark.joins.extract_rows import extracting
 from pathcast.spark.matching.mediate_documents import mediating
-from pathcast.spark.sessions.shipped_objects import ShippedObject
+from pathcast.spark.sessions.objects_sent_to_workers import ShippedObject
 
 STOCKS = Extraction("Stocks", "//stock", {"symbol": "@symbol", "per": "per float"}, required=["symbol"], change="@do")
 FEEDS = [

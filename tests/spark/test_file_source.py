@@ -13,8 +13,8 @@ import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxBytes, ReadMaxFiles
 
 from pathcast.errors import PipelineError
+from pathcast.spark.files.complete_file_detection import Clock, deferred_in
 from pathcast.spark.files.file_options import read_options
-from pathcast.spark.files.file_settling import Clock, deferred_in
 from pathcast.spark.files.file_source import FileStreamReader
 
 SECOND = 10**9

@@ -10,7 +10,7 @@ import pathcast
 from pathcast.errors import PipelineError
 from pathcast.spark import open_joins
 from pathcast.spark.publishing.index_versions import is_versioned, latest, pack_index, publish, version_folder, versions
-from pathcast.spark.publishing.replay_version_pins import pin, pinned, pins_of
+from pathcast.spark.publishing.micro_batch_version_pins import pin, pinned, pins_of
 
 
 def matcher(*xpaths: str) -> pathcast.Matcher:

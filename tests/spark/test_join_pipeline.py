@@ -29,7 +29,7 @@ from pathcast.spark.pipeline.dry_run_plan import plan
 from pathcast.spark.pipeline.pipeline_file import Pipeline, read_pipeline
 from pathcast.spark.pipeline.run_pipeline import JoinReport, join_reports_of, run
 from pathcast.spark.publishing.index_versions import versions
-from pathcast.spark.publishing.replay_version_pins import pins_of
+from pathcast.spark.publishing.micro_batch_version_pins import pins_of
 from tests.spark.test_output_folder_owners import begin
 from tests.spark.test_pipeline_frames import matcher, write_news
 

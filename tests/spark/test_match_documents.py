@@ -14,7 +14,7 @@ from pathcast import Limits
 from pathcast.errors import PipelineError, SnapshotError
 from pathcast.spark import PublishedIndex, match_documents, pack_index, pin_version, publish
 from pathcast.spark.matching import worker_index as opening
-from pathcast.spark.publishing.replay_version_pins import pins_of
+from pathcast.spark.publishing.micro_batch_version_pins import pins_of
 
 NEWS = [
     (1, b"<news lang='en'><title>Rain</title><p/></news>"),

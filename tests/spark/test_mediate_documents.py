@@ -19,7 +19,7 @@ from pathcast.spark.matching import match_documents as match_documents_module
 from pathcast.spark.matching.match_documents import matching, matching_stage
 from pathcast.spark.matching.mediate_documents import mediating
 from pathcast.spark.matching.worker_index import Index
-from pathcast.spark.sessions.shipped_objects import ShippedObject
+from pathcast.spark.sessions.objects_sent_to_workers import ShippedObject
 from tests.mediation.drawn import drawn_document, drawn_operators, drawn_tree
 
 SCHEMA = pa.schema([("publisher", pa.string()), ("version", pa.int32()), ("xml", pa.binary())])

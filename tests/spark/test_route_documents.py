@@ -20,7 +20,7 @@ from pathcast.spark.matching.parse_documents import parsing
 from pathcast.spark.matching.worker_index import Index
 from pathcast.spark.overlay.published_overlays import open_overlay
 from pathcast.spark.overlay.routing_worker_tasks import Way, hopping, routing
-from pathcast.spark.sessions.shipped_objects import ShippedObject
+from pathcast.spark.sessions.objects_sent_to_workers import ShippedObject
 
 POLICIES = ["L", "L+s-sd", "L+t", "L+st-sd", "ES+sd", "ES+t", "adaptive"]
 XPATHS = ["/a/b", "//c", "/a/*/c", "//b[@x = 1]", "/a//d", "//b/c[. = 'x']", "/a[b]/d", "//e"]

@@ -23,7 +23,7 @@ from pathcast.spark import (
 )
 from pathcast.spark.joins.table_change_fanout import fanning
 from pathcast.spark.joins.worker_join_subscriptions import Subscribed
-from pathcast.spark.sessions.shipped_objects import ShippedObject
+from pathcast.spark.sessions.objects_sent_to_workers import ShippedObject
 from tests.joins.test_value_partitioned_join import history
 from tests.joins.world import JOINS, TABLES, draw_query
 

@@ -10,7 +10,7 @@ from pathcast.joins import Schema
 from pathcast.joins.partition.join_server_specification import StandingJoins
 from pathcast.spark.joins import worker_join_subscriptions as subscribed
 from pathcast.spark.joins.worker_join_subscriptions import StoredJoins, find_subscriptions
-from pathcast.spark.sessions.shipped_objects import ShippedObject
+from pathcast.spark.sessions.objects_sent_to_workers import ShippedObject
 
 SCHEMA = Schema({"R": "k int, a int", "S": "k int, c int"}, joins=["R.k = S.k"])
 

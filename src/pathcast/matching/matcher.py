@@ -25,9 +25,9 @@ from pathcast.store import offsets_of
 from .engine_contract import Concurrent, Engine, Grouping, Learning, Limited, Mergeable
 from .engine_registry import engine_class
 from .parallel_map import in_threads
-from .results.batch_subscribers import SubscriberRows
 from .results.document_matches import Matches
 from .results.match_expansion import Expansion
+from .results.subscribers_of_document_batches import SubscriberRows
 from .subscriptions.measured_subscription_costs import cost_of, most_expensive
 from .subscriptions.subscription_checks import check_count
 from .subscriptions.subscriptions import Subscriptions

@@ -1,7 +1,7 @@
 """Matching documents of any registered schema against subscriptions to the global one.
 
 `events` (NDDR): documents are read once, rewritten as element arrays, and matched; where label paths suffice, they are
-not even rewritten (`label_path_mediation.py`). `engine` (IDDR): rewritten inside the engine `xtrie`
+not even rewritten (`label_path_rewriting.py`). `engine` (IDDR): rewritten inside the engine `xtrie`
 (`rewriting_xtrie_engine.py`). `queries` (QRA): subscriptions are rewritten, for each schema (`query_rewriter.py`).
 `static` (SDR): rewritten as a document, which is then read and matched like any other; tests compare the others with
 it.
@@ -29,7 +29,7 @@ from .mappings.document_object_tree import item_of, to_bytes
 from .mappings.document_with_mapping_message import unpack
 from .mappings.schema_mapping import Mapping
 from .rewriting.element_array_rewriter import EventRewriter
-from .rewriting.label_path_mediation import PathMediation, is_by_paths, known_documents
+from .rewriting.label_path_rewriting import PathMediation, is_by_paths, known_documents
 from .rewriting.query_rewriter import QueryIndex
 from .rewriting.rewriting_xtrie_engine import MediatedEngine
 

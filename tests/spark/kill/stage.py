@@ -14,7 +14,7 @@ from typing import Self
 
 from pathcast.spark.files.file_source import LOG
 from pathcast.spark.files.write_ahead_file_log import FileLog
-from pathcast.spark.publishing.replay_version_pins import pins_of
+from pathcast.spark.publishing.micro_batch_version_pins import pins_of
 from pathcast.spark.sessions.spark_session import LOCAL_SETTINGS
 from tests.spark.machines import MINUTES
 

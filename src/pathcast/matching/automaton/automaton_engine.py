@@ -44,11 +44,11 @@ from .paths.automaton_walk_kernels import (
     WalkLimits,
     walk,
 )
-from .paths.gates_of_visited_states import OpenGates
 from .paths.label_path_matching import entries_of_paths
 from .paths.lazy_determinisation import NO_STATES, States
 from .paths.lazy_determinisation_kernels import NONE, Automaton
 from .paths.nfa_fallback_simulation import simulated
+from .paths.required_path_gates_of_states import OpenGates
 from .updates.immutable_index_state import Generation, Index
 from .updates.index_updates import IndexUpdates
 

@@ -1,1 +1,1 @@
-from .batch_subscribers import SubscriberRows as SubscriberRows
+from .subscribers_of_document_batches import SubscriberRows as SubscriberRows

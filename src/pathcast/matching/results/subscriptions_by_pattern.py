@@ -31,7 +31,7 @@ from .subscriptions_by_pattern_kernels import CELLS, ID, NEXT, OWNER, EntryValue
 
 if TYPE_CHECKING:
     from ..table.pattern_table import PatternTable
-    from .batch_subscribers import NameOrder, RankedRows
+    from .subscribers_of_document_batches import NameOrder, RankedRows
 
 
 _NOTHING: Final = np.zeros(0, dtype=np.int32)
@@ -58,7 +58,7 @@ class Rows:
         # In the form that kernels read.
         self.laid_ids, self.laid_owners = (EntryValues(begin, values, self.single) for values in (ids, owners))
         self.changes = RowChanges(self.touched, self.head, self.added, self.died)
-        # Of `batch_subscribers.py`, on first use; the order may be inherited from the previous rows.
+        # Of `subscribers_of_document_batches.py`, on first use; the order may be inherited from the previous rows.
         self.ranked: RankedRows | None = None
         self.name_order: NameOrder | None = None
         self.by_group = NO_COPY

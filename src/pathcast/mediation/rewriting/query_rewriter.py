@@ -43,7 +43,7 @@ from pathcast.patterns import (
 
 from ..mappings.operators_by_schema_node import Into, Plan, Up
 from ..schemas.schema_tree import name_of, parent_of, steps_of
-from .label_path_mediation import is_by_paths
+from .label_path_rewriting import is_by_paths
 
 # A condition as text; None: it cannot hold. The empty text always holds.
 Formula = str | None

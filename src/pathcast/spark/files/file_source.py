@@ -1,6 +1,6 @@
 """A stream over files: each file once, when it is complete. `stream_files`, and Spark's data source `pathcast-files`.
 
-    listing (file_listing.py) ─▶ settled? (file_settling.py) ─▶ write_ahead_file_log.py ─▶ micro-batch: a range of it
+    listing (file_listing.py) ─▶ done? (complete_file_detection.py) ─▶ write_ahead_file_log.py ─▶ micro-batch: a range
                                        └ deferred: counted, and checked again by the next listing
 
 Columns are those of Spark's `binaryFile`: `path` (`file:/feed/a b.xml`), `modificationTime`, `length`, `content`.
@@ -41,9 +41,9 @@ from pathcast.errors import PipelineError
 from pathcast.toml_files import is_address
 
 from ..arrow_to_spark_types import spark_schema
+from .complete_file_detection import Clock, Settling, keep_deferred
 from .file_listing import FoundFile, list_files, look_at
 from .file_options import SETTLE, FileOptions, read_options
-from .file_settling import Clock, Settling, keep_deferred
 from .spark_source_log import LOG_OFFSET, local_path, logged_files
 from .write_ahead_file_log import FileLog
 

@@ -32,7 +32,7 @@ from ..matching.input_column_checks import ERROR, check_columns, check_entities,
 from ..matching.match_documents import with_structures
 from ..matching.mediate_documents import Mediating, Stage
 from ..matching.row_groups_by_key import take_rows
-from ..sessions.shipped_objects import ShippedObject
+from ..sessions.objects_sent_to_workers import ShippedObject
 
 TABLE, CHANGE, ROW, SEQUENCE = "table", "change", "row", "sequence"
 # The most rows of a document, so that its key and a row's number fit into one number.

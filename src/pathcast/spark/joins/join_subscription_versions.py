@@ -1,7 +1,7 @@
 """Versions of subscriptions to joins: a folder of descriptions, published one after the other.
 
     subscriptions/versions/00000001/   written by joins/partition/join_server_specification_snapshot.py
-    subscriptions/pins/…               which version a micro-batch of a stream belongs to (replay_version_pins.py)
+    subscriptions/pins/…               which version a micro-batch of a stream belongs to (micro_batch_version_pins.py)
 
 Invariant: an id means the same in all versions. A version never changes.
 Cost: publishing writes all subscriptions, and reads only the new ones. Needs no Spark.

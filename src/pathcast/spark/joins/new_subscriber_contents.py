@@ -23,7 +23,7 @@ from pathcast.joins.server import InitialContents
 from ..arrow_to_spark_types import spark_schema
 from ..pipeline.checkpoint_reader import query_id
 from ..publishing.index_versions import AnyPath, version_folder
-from ..publishing.replay_version_pins import RETAINED, pins_of
+from ..publishing.micro_batch_version_pins import RETAINED, pins_of
 from .standing_join_stream import STATE
 from .worker_join_subscriptions import Subscribed, find_subscriptions
 

@@ -3,7 +3,7 @@
 Large sets of a stage are in a folder that every worker can read, named by a digest of their content.
 
 Invariant: all tasks of a micro-batch, and of its replays, get the same version (join_subscription_versions.py,
-replay_version_pins.py).
+micro_batch_version_pins.py).
 Cost: a worker builds the index of a version once: some 1 µs per subscription given as arrays, 0.1 ms per other
 subscription.
 """
@@ -20,7 +20,7 @@ from ..matching.worker_index import Index, PublishedIndex, find_index
 from ..pipeline.checkpoint_reader import batch_at, query_id
 from ..publishing.index_versions import AnyPath
 from ..publishing.index_versions import versions as versions_in
-from ..sessions.shipped_objects import ShippedObject
+from ..sessions.objects_sent_to_workers import ShippedObject
 
 T = TypeVar("T")
 # The most bytes of subscriptions that travel with a function: PySpark broadcasts a function of a million bytes, and its

@@ -27,7 +27,7 @@ from pathcast.kernels import Int64s
 from pathcast.mediation import Mapping, Mediator
 from pathcast.mediation.rewriting import EventRewriter
 
-from ..sessions.shipped_objects import ShippedObject
+from ..sessions.objects_sent_to_workers import ShippedObject
 from .arrow_document_columns import Part, binary_column, error_column, parts_of_values
 from .document_batch_reader import PartReader
 from .input_column_checks import ERROR, check_columns, check_entities

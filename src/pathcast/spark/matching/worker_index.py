@@ -23,7 +23,7 @@ from pathcast.store import MANIFEST
 
 from ..publishing.index_shards import SHARD, shard_folder, shards_in
 from ..publishing.index_versions import is_versioned, latest, version_folder, versions
-from ..publishing.replay_version_pins import pin
+from ..publishing.micro_batch_version_pins import pin
 from .input_column_checks import check_entities
 
 ARTIFACT = "artifact:"

@@ -5,7 +5,7 @@
 A worker opens the routers that its documents reach, memory-mapped, and keeps them for all tasks that it runs; it closes
 those of older versions. An overlay that is given as an object is sent to the workers as an artifact.
 
-Invariant: all tasks of a micro-batch, and of its replays, use one version (replay_version_pins.py).
+Invariant: all tasks of a micro-batch, and of its replays, use one version (micro_batch_version_pins.py).
 """
 
 import atexit

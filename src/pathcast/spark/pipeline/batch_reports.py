@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ..publishing.replay_version_pins import RETAINED
+from ..publishing.micro_batch_version_pins import RETAINED
 from .checkpoint_reader import done
 from .pipeline_sections import Stream
 

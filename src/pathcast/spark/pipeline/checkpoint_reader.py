@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pathcast.errors import PipelineError
 
-from ..publishing.replay_version_pins import AnyPath
+from ..publishing.micro_batch_version_pins import AnyPath
 
 
 def query_id(checkpoint: AnyPath) -> str:

@@ -4,7 +4,7 @@ Documents are one stream; standing joins over the same source are a second strea
 (pipeline_joins.py). If one fails, both end. The stream of documents matches inside `foreachBatch`, where the number of
 the micro-batch is known on every kind of Spark:
 
-1. the micro-batch is pinned to a version of the index, next to the checkpoint (replay_version_pins.py);
+1. the micro-batch is pinned to a version of the index, next to the checkpoint (micro_batch_version_pins.py);
 2. its documents are matched and counted, its deliveries written, then its dead letters;
 3. its report is written next to the checkpoint, `pathcast/reports/17.json`, and the oldest is removed;
 4. Spark commits the micro-batch in the checkpoint.
@@ -29,7 +29,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from pathcast.errors import PathcastError, PipelineError, SnapshotError
 
-from ..files.file_settling import deferred_in
+from ..files.complete_file_detection import deferred_in
 from ..matching.stream_metrics import observed
 from ..matching.worker_index import pin_version
 from ..overlay.compile_overlay_subscriptions import compile_overlay

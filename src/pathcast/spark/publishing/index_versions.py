@@ -2,7 +2,7 @@
 
     index/versions/00000001/      a snapshot, as `matcher.save` writes it
     index/versions/00000002/
-    index/pins/…                  which version a micro-batch of a stream has been matched with (replay_version_pins.py)
+    index/pins/…                  which version a micro-batch was matched with (micro_batch_version_pins.py)
 
 A version is written under a name that readers ignore, and gets its number by a rename: readers see all of it or
 nothing. A lock serialises publishers. A folder that is itself a snapshot works too: then there is one version, without
@@ -30,7 +30,7 @@ from pathcast.matching import Matcher
 from pathcast.store import MANIFEST, flush, sole_writer
 
 from .index_shards import save_shards
-from .replay_version_pins import pinned
+from .micro_batch_version_pins import pinned
 
 KEEP = 3
 GRACE = 600.0

@@ -10,7 +10,7 @@ import pathcast
 from pathcast.mediation import Downgrade, Exchange, Insert, Mapping, Mediator, Operator, Rename, ToElement, Upgrade
 from pathcast.mediation.mappings.document_object_tree import to_bytes
 from pathcast.mediation.mappings.operators_by_schema_node import Plan
-from pathcast.mediation.rewriting.label_path_mediation import global_paths, is_by_paths
+from pathcast.mediation.rewriting.label_path_rewriting import global_paths, is_by_paths
 from tests.mediation.drawn import drawn_document, drawn_operators, drawn_tree
 from tests.mediation.test_mapping_operators import TREE
 
