@@ -266,3 +266,11 @@ def test_an_explanation_asks_for_pages_until_there_are_no_more() -> None:
         call.read(Answer(200, {}, (shown % (id, more)).encode()))
     assert explanation.next() is None
     assert [each.id for each in explanation.found] == ["a", "b"]
+
+
+@pytest.mark.parametrize(("reason", "position"), [("expired", 3), ("trimmed", 9)])
+def test_documents_of_other_feeds_follow_the_gap_of_an_expired_feed(reason: str, position: int) -> None:
+    reader = EventReader("s", 3, bodies=True)
+    frame = f'event: gap\ndata: {{"from": 4, "to": 9, "reason": "{reason}", "feed": "news"}}\n\n'
+    assert list(reader.read(frame.encode())) == [Gap(4, 9, reason, "news")]
+    assert reader.position == position
