@@ -30,12 +30,15 @@ def served(
     settings: BrokerSettings | None = None,
     broker: Broker | None = None,
     standby: Standby | None = None,
+    tracing: object = None,
 ) -> Iterator[Served]:
-    """Serve a broker, or one whose log is in a folder."""
+    """Serve a broker, or one whose log is in a folder. `tracing` records traces, whatever the settings are."""
     settings = settings or BrokerSettings()
     broker = broker or Broker(SqliteLog(folder, segment_bytes=1 << 16), limits=settings.limits)
     try:
         server = server_of(broker, settings, standby)
+        if tracing is not None:
+            server.config.app.state.tracing = tracing  # type: ignore[union-attr]
         with socket.create_server(("127.0.0.1", 0), backlog=2048) as listener:
             port = listener.getsockname()[1]
             thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, name="server")

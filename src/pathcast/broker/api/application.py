@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -14,7 +15,7 @@ from pathcast.errors import PathcastError
 
 from ..broker import Broker
 from ..observation.metrics import Metrics
-from ..settings.broker_sections import BrokerSettings
+from ..settings.broker_sections import BrokerSettings, TelemetrySection
 from ..tokens.token_file import Tokens
 from . import (
     documents_api,
@@ -36,6 +37,9 @@ from .problems import on_http_error, on_pathcast_error
 from .tenant_quotas import TenantQuotas
 from .wakeups import Wakeups
 
+if TYPE_CHECKING:
+    from ..observation.tracing import Tracing
+
 
 def application(
     broker: Broker, settings: BrokerSettings | None = None, outermost: Sequence[Middleware] = ()
@@ -51,7 +55,11 @@ def application(
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         loop = asyncio.get_running_loop()
         app.state.wakeups, app.state.completions = Wakeups(loop), Completions(loop)
-        ends = [broker.listen(app.state.metrics.processed), broker.listen(app.state.wakeups.processed)]
+        tracing = app.state.tracing
+        listeners = [app.state.metrics.processed, app.state.wakeups.processed]
+        ends = [broker.listen(each) for each in ([] if tracing is None else [tracing.processed]) + listeners]
+        if tracing is not None:
+            ends.append(tracing.close)
         try:
             yield
         finally:
@@ -75,8 +83,15 @@ def application(
     metrics = app.state.metrics = Metrics(broker)
     metrics.gauge("pathcast_body_bytes", "Bytes of request bodies in memory.", lambda: bodies.held)
     metrics.gauge("pathcast_body_limit_bytes", "Their bound.", lambda: bodies.limit)
+    app.state.tracing = None if settings.telemetry is None else _tracing(settings.telemetry)
     app.state.quotas = TenantQuotas(settings.quotas, broker.state)
     return app
+
+
+def _tracing(section: TelemetrySection) -> "Tracing":
+    from ..observation.tracing import Tracing
+
+    return Tracing.to(section)
 
 
 def routes() -> list[Route]:

@@ -13,6 +13,7 @@ or kept as a dead letter with `?invalid=keep`.
 import asyncio
 import base64
 import binascii
+from contextlib import nullcontext
 from typing import Final, NotRequired, TypedDict
 
 from msgspec import UNSET, Struct, UnsetType, to_builtins
@@ -21,13 +22,14 @@ from starlette.responses import Response
 
 from pathcast.broker_log import Failure
 
+from ..observation.trace_context import with_trace
 from ..requests import Accepted, Publication, Rejected
 from .access import Access
 from .metrics import metrics_of
 from .openapi import Answer, Choice, Content, Header, describes
 from .problems import Position, ProblemError, problem_of
 from .request_bodies import answer, body_of, decoded
-from .request_context import access_of, broker_of, feed_of, quotas_of, result_of
+from .request_context import access_of, broker_of, feed_of, quotas_of, result_of, tracing_of
 
 BATCH: Final = "application/cloudevents-batch+json"
 SINGLE: Final = "application/cloudevents+json"
@@ -43,6 +45,7 @@ class CloudEvent(Struct):
     source: str = ""
     type: str = ""
     subject: str = ""
+    traceparent: str = ""
     datacontenttype: str = "application/xml"
     data: str | UnsetType = UNSET
     data_base64: str | UnsetType = UNSET
@@ -59,6 +62,7 @@ class CloudEvent(Struct):
             except binascii.Error as error:
                 raise ProblemError(400, f"data_base64 of event {self.id!r} is not Base64: {error}") from None
         attributes = {"source": self.source, "type": self.type, "subject": self.subject}
+        attributes["traceparent"] = self.traceparent
         given = {key: value for key, value in attributes.items() if value}
         return Publication(body, self.id, self.datacontenttype, given)
 
@@ -168,9 +172,15 @@ async def _sent(
     request: Request, publisher: str, feed: str, documents: list[Publication], *, keep: bool
 ) -> list[Accepted | Rejected]:
     quotas_of(request).publish(access_of(request).tenant, sum(len(document.body) for document in documents))
-    with metrics_of(request).publishing():
+    tracing, header = tracing_of(request), request.headers.get("traceparent")
+    documents = with_trace(documents, header)
+    traced = nullcontext() if tracing is None else tracing.publishing(feed, documents, header)
+    with metrics_of(request).publishing(), traced as published:
         future = broker_of(request).publish(feed, documents, publisher=publisher, keep_invalid=keep)
-        return await result_of(request, future)
+        results = await result_of(request, future)
+        if published is not None:
+            published(results)
+        return results
 
 
 def _publisher(access: Access, source: str) -> str:

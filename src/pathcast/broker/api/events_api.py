@@ -17,7 +17,7 @@ else: the next document is looked for when the previous one was taken.
 import asyncio
 from collections.abc import AsyncIterator, Callable, Hashable
 from functools import partial
-from typing import Final, NotRequired, TypedDict
+from typing import TYPE_CHECKING, Final, NotRequired, TypedDict
 
 from msgspec import json
 from starlette.requests import Request
@@ -31,8 +31,11 @@ from ..broker import Broker
 from .metrics import metrics_of
 from .openapi import Answer, Choice, Content, Header, Text, describes
 from .problems import ProblemError
-from .request_context import access_of, broker_of, checked_name, subscription_of, wakeups_of
+from .request_context import access_of, broker_of, checked_name, subscription_of, tracing_of, wakeups_of
 from .wakeups import FEEDS, Wakeups
+
+if TYPE_CHECKING:
+    from ..observation.tracing import Tracing
 
 HEARTBEAT_SECONDS: Final = 15.0
 # Documents per search: a client that disconnects costs at most this many.
@@ -124,6 +127,7 @@ def _stream(
     if request.method == "HEAD":  # the stream would never end, and the connection would serve no other request
         return Response(headers=_HEADERS, media_type="text/event-stream")
     stream = EventStream(broker, wakeups_of(request), standing, keys, position)
+    stream.tracing = tracing_of(request)
     stream.delivered = partial(metrics_of(request).delivered, "events")
     events = stream.events(gap, inline=inline, named=named)
     return StreamingResponse(events, headers=_HEADERS, media_type="text/event-stream")
@@ -159,6 +163,7 @@ class EventStream:
         self._keys = keys
         self._position = position
         self._expired: dict[str, int] = {}  # per feed, the end of the last gap that was reported
+        self.tracing: Tracing | None = None
         self.delivered: Callable[[list[int]], object] = list  # called with what was just written
 
     async def events(self, gap: Gap | None, *, inline: bool, named: bool) -> AsyncIterator[bytes]:
@@ -224,6 +229,8 @@ class EventStream:
                     yield _document_event(entry, document, found[sequence] if named else None, inline=inline)
                     self._position = sequence
                     self.delivered([sequence])
+                    if self.tracing is not None:
+                        self.tracing.delivered("events", entry, document)
             finally:
                 self._note(found)
             self._position = max(self._position, searched)

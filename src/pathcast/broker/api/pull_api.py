@@ -25,7 +25,7 @@ from .metrics import metrics_of
 from .openapi import Content, WholeNumber, describes
 from .problems import ProblemError
 from .request_bodies import JSON_BYTES, answer, body_of, decoded
-from .request_context import access_of, broker_of, result_of, subscription_of, wakeups_of
+from .request_context import access_of, broker_of, result_of, subscription_of, tracing_of, wakeups_of
 from .starting_point import sequence_of
 
 LIMIT: Final = WholeNumber("limit", "Deliveries at most.", 100, 1_000)
@@ -131,6 +131,10 @@ async def pull(request: Request) -> Response:
             left = deadline - asyncio.get_running_loop().time()
             if pulled.deliveries or pulled.gap or left <= 0:
                 _note(standing, pulled)
+                tracing = tracing_of(request)
+                if tracing is not None:
+                    for each in pulled.deliveries:
+                        tracing.delivered("pull", each.entry, each.document)
                 metrics_of(request).delivered("pull", [each.entry.sequence for each in pulled.deliveries])
                 return answer(_shown(pulled))
             try:

@@ -1,7 +1,7 @@
 """What a request refers to: the broker, its sender, a feed, a subscription."""
 
 from concurrent.futures import Future
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from starlette.requests import Request
 
@@ -14,6 +14,9 @@ from .completions import Completions
 from .problems import ProblemError
 from .tenant_quotas import TenantQuotas
 from .wakeups import Wakeups
+
+if TYPE_CHECKING:
+    from ..observation.tracing import Tracing
 
 T = TypeVar("T")
 
@@ -34,6 +37,12 @@ async def result_of(request: Request, future: "Future[T]") -> T:
     """The result of what the broker was asked to do."""
     completions: Completions = request.app.state.completions
     return await completions.result(future)
+
+
+def tracing_of(request: Request) -> "Tracing | None":
+    """What records traces, if anything does."""
+    tracing: Tracing | None = request.app.state.tracing
+    return tracing
 
 
 def quotas_of(request: Request) -> TenantQuotas:

@@ -131,6 +131,16 @@ class TokensSection:
 
 
 @dataclass(frozen=True, kw_only=True)
+class TelemetrySection:
+    """Where traces go."""
+
+    endpoint: str = key(
+        TEXT, "The address of a collector for OTLP over HTTP, with its path.", "http://127.0.0.1:4318/v1/traces"
+    )
+    service: str = key(TEXT, "The name of this broker in traces.", "pathcast")
+
+
+@dataclass(frozen=True, kw_only=True)
 class BrokerSettings:
     """The checked settings of a broker."""
 
@@ -160,6 +170,10 @@ class BrokerSettings:
     def opened_log(self) -> Log:
         """The log of the broker, which this process then owns."""
         return self.jetstream.opened() if self.log.kind == "jetstream" else self.log.opened(Path(self.data))
+
+    telemetry: TelemetrySection | None = section(
+        TelemetrySection, "Traces with OpenTelemetry; without this section there are none. Needs the extra `telemetry`."
+    )
 
 
 def reference() -> str:
