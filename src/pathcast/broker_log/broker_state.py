@@ -55,9 +55,14 @@ class Version(Struct, frozen=True, gc=False):
 
 
 class StandingSubscription(Struct, gc=False):
-    """A subscription with its current version, those before it (a replay may need them), and its cursor."""
+    """A subscription with its current version, those before it (a replay may need them), and its cursor.
+
+    `begin` is the first sequence that it can match, even if the version that did was forgotten with its documents: they
+    are a gap for whoever asks for them.
+    """
 
     created: int
+    begin: int
     versions: tuple[Version, ...]
     cursor: SubscriptionCursor | None = None
     dead: DeadLetters | None = None
@@ -73,11 +78,6 @@ class StandingSubscription(Struct, gc=False):
     def record(self) -> SubscriptionRecord:
         """The definition in force."""
         return self.versions[-1].record
-
-    @property
-    def begin(self) -> int:
-        """The first sequence that it can match."""
-        return min(version.begin for version in self.versions)
 
     def own_cursor(self) -> SubscriptionCursor:
         """The cursor, created when it is first needed."""
@@ -146,6 +146,7 @@ class _Saved(Struct):
     revived: list[int] = []
     dead: list[DeadLetter] = []
     dead_total: int = 0
+    begin: int = 0
 
 
 class _Format(Struct):
@@ -225,7 +226,7 @@ class BrokerState:
         found = self.subscriptions.get(key)
         if found is None:
             version = Version(self.ordinals, begin, None, record)
-            self.subscriptions[key] = StandingSubscription(sequence, (version,))
+            self.subscriptions[key] = StandingSubscription(sequence, begin, (version,))
         else:
             before = found.current
             if before.record.subscriber != record.subscriber:
@@ -293,6 +294,7 @@ class BrokerState:
                 [] if each.cursor is None else sorted(each.cursor.revived),
                 [] if each.dead is None else list(each.dead.letters.values()),
                 0 if each.dead is None else each.dead.total,
+                each.begin,
             )
             for each in self.subscriptions.values()
         ]
@@ -340,7 +342,7 @@ class BrokerState:
         state.guards = {tenant: tuple(spans) for tenant, spans in found.guards.items()}
         for each in found.subscriptions:
             record = each.versions[-1].record
-            standing = StandingSubscription(each.created, tuple(each.versions))
+            standing = StandingSubscription(each.created, each.begin or each.versions[0].begin, tuple(each.versions))
             if each.cursor is not None:
                 standing.cursor = SubscriptionCursor.at(each.cursor[0], tuple(each.cursor[1]), tuple(each.revived))
             if each.dead_total:
