@@ -1,7 +1,7 @@
 """Random histories of a broker, compared with a small model, on both kinds of log.
 
 The model knows which documents were published, which versions of subscriptions and which guards were in force, and what
-was acknowledged. From that follows all that a broker may deliver: what a stream reads is computed anew for each check,
+was acknowledged. From that follows all that a broker may deliver: what a stream reads is computed again for each check,
 and a pull must return the next of it, and nothing that is on a lease or acknowledged.
 
 A crash keeps the log as it is at that moment. With SQLite that is a copy of the folder, taken while the broker runs; on
@@ -381,7 +381,7 @@ class History(RuleBasedStateMachine):
         """Pull, compare with what the model allows; returns how many deliveries came."""
         subscriber = self.subscribers[name]
         first = self.broker.log.first
-        # The oldest that may come anew; what is out or due and was trimmed does not come again.
+        # The oldest that may come for the first time; what is out or due and was trimmed does not come again.
         unseen = [each for each in self.deliveries(subscriber) if each > subscriber.fetched]
         pulled = self.broker.pull(TENANT, name, limit, lease_seconds=_LEASE, in_flight=in_flight)
         self.expire(subscriber)

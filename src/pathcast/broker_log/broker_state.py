@@ -58,7 +58,7 @@ class StandingSubscription(Struct, gc=False):
     """A subscription with its current version, those before it (a replay may need them), and its cursor.
 
     `begin` is the first sequence that it can match, even if the version that did was forgotten with its documents: they
-    are a gap for whoever asks for them.
+    are a gap for a reader that asks for them.
     """
 
     created: int
