@@ -265,7 +265,8 @@ def test_documents_that_a_former_version_matched_are_a_gap_once_they_are_trimmed
         assert pulled.gap is not None
         assert pulled.gap.begin == 1
         assert pulled.gap.end == broker.log.first
-        assert [each.entry.sequence for each in pulled.deliveries] == [*(each for each in sequences if each >= first), last]
+        left = [each for each in sequences if each >= first]
+        assert [each.entry.sequence for each in pulled.deliveries] == [*left, last]
 
 
 def test_retention_trims_what_is_too_old_and_nothing_else(tmp_path: Path) -> None:
