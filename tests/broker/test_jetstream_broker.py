@@ -10,6 +10,7 @@ from pathcast.log import LogError
 
 from ..log.nats_servers import NatsServer, free_ports
 from .certificates import Certificates
+from .nats_credentials import credentials_in
 from .served_broker import served
 
 
@@ -54,6 +55,20 @@ def test_a_broker_and_its_servers_identify_each_other(tmp_path: Path, certificat
             read_settings(settings_file(tmp_path, server.url, "t", known + "timeout = 0.5\n")).opened_log()
         with pytest.raises(LogError, match="cannot connect"):
             read_settings(settings_file(tmp_path, server.url, "t", "timeout = 0.5\n")).opened_log()
+    finally:
+        server.kill()
+
+
+@pytest.mark.slow
+def test_a_broker_connects_with_its_credentials(tmp_path: Path) -> None:
+    file, configuration = credentials_in(tmp_path)
+    server = NatsServer(tmp_path / "nats", *free_ports(1), more=configuration)
+    server.start()
+    try:
+        server.wait()
+        read_settings(settings_file(tmp_path, server.url, "c", f'credentials = "{file}"\n')).opened_log().close()
+        with pytest.raises(LogError, match="cannot connect"):
+            read_settings(settings_file(tmp_path, server.url, "c", "timeout = 0.5\n")).opened_log()
     finally:
         server.kill()
 
