@@ -120,7 +120,13 @@ def test_pull_acknowledge_give_back_and_replay(client: Client) -> None:
     client.give_back("cursor", pulled[1:2])
     assert [(each.sequence, each.attempt) for each in client.pull("cursor").deliveries] == [(sequences[1], 2)]
     client.acknowledge("cursor", pulled)
-    assert client.status("cursor").cursor >= sequences[-1]
+    status = client.status("cursor")
+    assert status.cursor >= sequences[-1]
+    assert status.dead_letters == {"kept": 0, "total": 0}
+    assert status.last_delivery is not None
+    assert status.last_delivery["sequence"] == sequences[1]
+    assert status.last_error is not None
+    assert str(status.last_error["reason"]).startswith(f"document {sequences[1]} was not acknowledged")
     with pytest.raises(BrokerError) as caught:
         client.acknowledge("cursor", [10**9])
     assert caught.value.problem["unknown"] == [10**9]

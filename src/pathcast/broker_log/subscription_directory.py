@@ -6,7 +6,7 @@ restarted with a million subscriptions does not wait for orders that nobody asks
 Threads: the sequencer adds and removes, any thread asks; a lock guards both. A large order is made outside the lock;
 what changes meanwhile is applied to it afterwards.
 Cost: adding and removing 1 µs, 5 µs more per order that was made; a page O(log n) plus its length; making an order of a
-million ids 1 s, once.
+million ids 0.6 s, once.
 """
 
 import threading

@@ -92,7 +92,11 @@ class Pulled:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """Where a subscription is: everything up to `cursor` is acknowledged, the log ends at `head`."""
+    """Where a subscription is: everything up to `cursor` is acknowledged, the log ends at `head`.
+
+    dead_letters: how many are `kept`, and how many there were in `total`. last_delivery, last_error: as the broker
+    noted them since it started.
+    """
 
     id: str
     cursor: int
@@ -100,3 +104,6 @@ class Status:
     lag: int
     out: int
     acknowledged_out_of_order: int
+    dead_letters: Mapping[str, int] = field(default_factory=dict)
+    last_delivery: Mapping[str, Any] | None = None
+    last_error: Mapping[str, Any] | None = None
