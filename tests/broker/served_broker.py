@@ -4,6 +4,7 @@ import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -34,6 +35,8 @@ def served(
 ) -> Iterator[Served]:
     """Serve a broker, or one whose log is in a folder. `tracing` records traces, whatever the settings are."""
     settings = settings or BrokerSettings()
+    if settings.data == BrokerSettings().data:  # not the current folder
+        settings = replace(settings, data=str(folder))
     broker = broker or Broker(SqliteLog(folder, segment_bytes=1 << 16), limits=settings.limits)
     try:
         server = server_of(broker, settings, standby)

@@ -48,7 +48,7 @@ class Row(NamedTuple):
 
 
 NEWS, ADA, LEASE = {"feed": "news"}, {"id": "ada-1"}, {"lease": "{post_lease.id}"}
-SINK = {"xpath": "//title", "sink": "https://example.org/hook", "subscriber": "ada", "feeds": ["news"]}
+SINK = {"xpath": "//title", "sink": "https://sink.invalid/hook", "subscriber": "ada", "feeds": ["news"]}
 ONCE = {"xpath": "//title", "feeds": ["news"], "config": {"from": 1, "max_deliver": 1}}
 BATCH = "application/cloudevents-batch+json"
 REQUESTS = [
@@ -63,6 +63,12 @@ REQUESTS = [
     Row("check_subscription", 422, body={"xpath": "//title["}),
     Row("put_subscription", 201, ADA),
     Row("put_subscription", 200, ADA, body=SINK),
+    Row("get_secret", 200, ADA),
+    Row("get_secret", 404, {"id": "none"}),
+    Row("status", 200, ADA),
+    Row("pull", 409, ADA),
+    Row("put_subscription", 200, ADA, body={**SINK, "sink": None}),
+    Row("put_subscription", 201, {"id": "hooked"}, body=SINK),
     Row("put_subscription", 400, {"id": "a b"}),
     Row("get_subscription", 200, ADA),
     Row("get_subscription", 404, {"id": "none"}),

@@ -237,6 +237,16 @@ class Broker:
             cursor = standing.own_cursor()
             return [each for each in sequences if not cursor.give_back(each, self._clock() + delay)]
 
+    def defer(self, tenant: str, id: str, failed: Sequence[int], unsent: Sequence[int], delay: float) -> None:
+        """Make leased deliveries due again at one time, so in their order; the attempt of `unsent` does not count."""
+        standing = self.state.subscriptions[tenant, id]
+        with self._lock_of(tenant, id):
+            cursor, when = standing.own_cursor(), self._clock() + delay
+            for sequence in failed:
+                cursor.give_back(sequence, when)
+            for sequence in unsent:
+                cursor.withdraw(sequence, when)
+
     # Deliveries.
 
     def deliveries(self, subscription: StandingSubscription, position: int, limit: int, *, scan: bool = True) -> Found:

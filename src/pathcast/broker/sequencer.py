@@ -32,6 +32,7 @@ from pathcast.broker_log import (
     DocumentRecord,
     Failure,
     FeedRecord,
+    SinkDisabledRecord,
     SubscriptionRecord,
     TenantRecord,
     UnsubscriptionRecord,
@@ -372,11 +373,11 @@ class Sequencer:
                 self._state.apply(sequence, meta)
                 if isinstance(meta, SubscriptionRecord):
                     changed.append((meta.tenant, meta.id, meta.subscriber))
-            elif isinstance(meta, CursorRecord | DeadLetterRecord | DeadLetterReplayRecord):
+            elif isinstance(meta, CursorRecord | DeadLetterRecord | DeadLetterReplayRecord | SinkDisabledRecord):
                 with self._hooks.lock_of(meta.tenant, meta.id):
                     self._state.apply(sequence, meta)
                 found = self._state.subscriptions.get((meta.tenant, meta.id))
-                if found is not None and replays(meta):
+                if found is not None and (replays(meta) or isinstance(meta, SinkDisabledRecord)):
                     changed.append((meta.tenant, meta.id, found.record.subscriber))
             else:
                 self._state.apply(sequence, meta)

@@ -62,7 +62,8 @@ def serve(
     On a JetStream log with an active broker, `standing_by` is called before, with the address of this one and of the
     active one. Raises a `PathcastError` if this broker must stop because another one has taken over.
     """
-    logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
+    for name in ("uvicorn.error", "httpx", "httpcore"):  # httpx logs URLs of sinks, which may hold secrets
+        logging.getLogger(name).setLevel(logging.WARNING)
     _allow_connections(settings.connections.count)
     host = settings.server.host
     with closing(_listening(host, settings.server.port)) as listener, ExitStack() as stack:

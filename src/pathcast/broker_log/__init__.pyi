@@ -9,6 +9,7 @@ from .broker_records import Failure as Failure
 from .broker_records import FeedRecord as FeedRecord
 from .broker_records import Meta as Meta
 from .broker_records import SettingsRecord as SettingsRecord
+from .broker_records import SinkDisabledRecord as SinkDisabledRecord
 from .broker_records import SubscriptionRecord as SubscriptionRecord
 from .broker_records import TenantRecord as TenantRecord
 from .broker_records import UnsubscriptionRecord as UnsubscriptionRecord

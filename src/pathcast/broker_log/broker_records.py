@@ -7,6 +7,7 @@
     dead_letter     deliveries are given up; dead_letter_replay: they are due again
     feed            a feed's settings
     expiry          documents of a feed that are no longer delivered
+    sink_disabled   a subscription's webhook is sent nothing more, until the subscription is put again
     settings        the settings of all feeds, and the version of what matching means
     tenant          a tenant's settings: its guard
 
@@ -75,6 +76,15 @@ class SubscriptionRecord(Struct, frozen=True, omit_defaults=True):
     begin: int | None = None  # the first sequence that it matches, if that is not its own
 
 
+class SinkDisabledRecord(Struct, frozen=True):
+    """The webhook of a subscription is disabled; without effect if its sink has changed since."""
+
+    tenant: str
+    id: str
+    sink: str
+    reason: str
+
+
 class UnsubscriptionRecord(Struct, frozen=True):
     """A subscription ends."""
 
@@ -141,6 +151,7 @@ Meta = (
     | TenantRecord
     | DeadLetterRecord
     | DeadLetterReplayRecord
+    | SinkDisabledRecord
 )
 DOCUMENT: Final = "document"
 KINDS: Final[dict[str, type[Meta]]] = {
@@ -154,6 +165,7 @@ KINDS: Final[dict[str, type[Meta]]] = {
     "tenant": TenantRecord,
     "dead_letter": DeadLetterRecord,
     "dead_letter_replay": DeadLetterReplayRecord,
+    "sink_disabled": SinkDisabledRecord,
 }
 _KIND_OF: Final = {of: kind for kind, of in KINDS.items()}
 _DECODERS: Final = {kind: json.Decoder(of) for kind, of in KINDS.items()}

@@ -28,6 +28,7 @@ from .broker_records import (
     FeedRecord,
     Meta,
     SettingsRecord,
+    SinkDisabledRecord,
     SubscriptionRecord,
     TenantRecord,
     UnsubscriptionRecord,
@@ -68,6 +69,7 @@ class StandingSubscription(Struct, gc=False):
     dead: DeadLetters | None = None
     last_delivery: LastDelivery | None = None
     last_error: LastError | None = None
+    disabled: str | None = None  # why its webhook is sent nothing
 
     @property
     def current(self) -> Version:
@@ -95,6 +97,18 @@ class StandingSubscription(Struct, gc=False):
     def failed(self, reason: str) -> None:
         """A delivery failed, or cannot be made."""
         self.last_error = LastError(reason, time.time())
+
+    def take(self, meta: CursorRecord | DeadLetterRecord | DeadLetterReplayRecord | SinkDisabledRecord) -> None:
+        """Take a record about deliveries of this subscription into account."""
+        match meta:
+            case CursorRecord():
+                self.move_cursor(meta)
+            case DeadLetterRecord():
+                self.bury(meta)
+            case DeadLetterReplayRecord():
+                self.revive(meta)
+            case SinkDisabledRecord() if meta.sink == self.record.sink:
+                self.disabled = meta.reason
 
     def move_cursor(self, record: CursorRecord) -> None:
         """Adopt a cursor from the log. A replay makes the dead letters above its floor ordinary deliveries."""
@@ -147,6 +161,7 @@ class _Saved(Struct):
     dead: list[DeadLetter] = []
     dead_total: int = 0
     begin: int = 0
+    disabled: str | None = None
 
 
 class _Format(Struct):
@@ -193,18 +208,10 @@ class BrokerState:
                 self._put(sequence, meta)
             case UnsubscriptionRecord():
                 self._remove(meta)
-            case CursorRecord():
+            case CursorRecord() | DeadLetterRecord() | DeadLetterReplayRecord() | SinkDisabledRecord():
                 found = self.subscriptions.get((meta.tenant, meta.id))
                 if found is not None:
-                    found.move_cursor(meta)
-            case DeadLetterRecord():
-                found = self.subscriptions.get((meta.tenant, meta.id))
-                if found is not None:
-                    found.bury(meta)
-            case DeadLetterReplayRecord():
-                found = self.subscriptions.get((meta.tenant, meta.id))
-                if found is not None:
-                    found.revive(meta)
+                    found.take(meta)
             case FeedRecord():
                 if meta.removed:
                     self.feeds.pop(meta.name, None)
@@ -229,6 +236,7 @@ class BrokerState:
             self.subscriptions[key] = StandingSubscription(sequence, begin, (version,))
         else:
             before = found.current
+            found.disabled = None
             if before.record.subscriber != record.subscriber:
                 self.directory.remove(record.tenant, before.record.subscriber, record.id)
             self._count(before.record, -1)
@@ -295,6 +303,7 @@ class BrokerState:
                 [] if each.dead is None else list(each.dead.letters.values()),
                 0 if each.dead is None else each.dead.total,
                 each.begin,
+                each.disabled,
             )
             for each in self.subscriptions.values()
         ]
@@ -345,6 +354,7 @@ class BrokerState:
             standing = StandingSubscription(each.created, each.begin or each.versions[0].begin, tuple(each.versions))
             if each.cursor is not None:
                 standing.cursor = SubscriptionCursor.at(each.cursor[0], tuple(each.cursor[1]), tuple(each.revived))
+            standing.disabled = each.disabled
             if each.dead_total:
                 standing.dead = DeadLetters({letter.sequence: letter for letter in each.dead}, each.dead_total)
             state.subscriptions[record.tenant, record.id] = standing

@@ -115,6 +115,11 @@ class SubscriptionCursor(Struct, gc=False):
         heapq.heappush(self.returned, (when, sequence))
         return True
 
+    def withdraw(self, sequence: int, when: float) -> None:
+        """End a lease whose delivery was not tried: due again at `when`, as if it had not been handed out."""
+        if self.give_back(sequence, when):
+            self.attempts[sequence] -= 1
+
     def is_out(self, sequence: int) -> bool:
         """Whether a delivery was handed out and is not acknowledged yet, or is revived."""
         return (

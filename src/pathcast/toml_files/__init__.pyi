@@ -6,6 +6,7 @@ from .declared_keys import sections as sections
 from .toml_reader import Problem as Problem
 from .toml_reader import TomlFile as TomlFile
 from .value_kinds import DURATION as DURATION
+from .value_kinds import FLAG as FLAG
 from .value_kinds import NAMES as NAMES
 from .value_kinds import NUMBER as NUMBER
 from .value_kinds import OPTIONS as OPTIONS

@@ -143,6 +143,12 @@ def _duration(value: Any, _: Path) -> float:
     return seconds
 
 
+def _flag(value: Any, _: Path) -> bool:
+    if not isinstance(value, bool):
+        raise FLAG.refused(value)
+    return value
+
+
 def _options(table: Any, _: Path) -> Mapping[str, str]:
     """Options as Spark takes them: text, with dots in the names of nested options."""
     if not isinstance(table, dict):
@@ -173,4 +179,5 @@ NUMBER = Kind("a whole number of at least 1", _number)
 PORT = Kind("a port from 0 to 65535", _port)
 SIZE = Kind('a number of bytes, or a size such as "256 MiB"', _size)
 DURATION = Kind('a number of seconds, or a duration such as "7 days"', _duration)
+FLAG = Kind("true or false", _flag)
 OPTIONS = Kind("a table", _options)

@@ -17,6 +17,8 @@ from ..broker import Broker
 from ..observation.metrics import Metrics
 from ..settings.broker_sections import BrokerSettings, TelemetrySection
 from ..tokens.token_file import Tokens
+from ..webhooks.signing_keys import FILE, SigningKeys
+from ..webhooks.webhook_delivery import WebhookDelivery
 from . import (
     documents_api,
     events_api,
@@ -51,20 +53,26 @@ def application(
     server, file = settings.server, settings.tokens.file
     tokens = None if file is None else Tokens(Path(file))
 
+    key_file = settings.webhooks.key_file
+    keys = SigningKeys(Path(settings.data) / FILE if key_file is None else Path(key_file))
+
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         loop = asyncio.get_running_loop()
         app.state.wakeups, app.state.completions = Wakeups(loop), Completions(loop)
+        webhooks = app.state.webhooks = WebhookDelivery(broker, app.state.wakeups, keys, settings.webhooks)
         tracing = app.state.tracing
-        listeners = [app.state.metrics.processed, app.state.wakeups.processed]
+        listeners = [webhooks.processed, app.state.metrics.processed, app.state.wakeups.processed]
         ends = [broker.listen(each) for each in ([] if tracing is None else [tracing.processed]) + listeners]
         if tracing is not None:
             ends.append(tracing.close)
+        webhooks.start()
         try:
             yield
         finally:
             for end in ends:
                 end()
+            await webhooks.close()
 
     bodies = HeldBytes(settings.connections.bodies)
     app = Starlette(
@@ -109,6 +117,7 @@ def routes() -> list[Route]:
         Route(all_, subscriptions_api.post_subscriptions, methods=["POST"]),
         Route(f"{one}/events", events_api.subscription_events, methods=["GET"]),
         Route(f"{one}/status", pull_api.status, methods=["GET"]),
+        Route(f"{one}/secret", subscriptions_api.get_secret, methods=["GET"]),
         Route(f"{one}/dead-letters", pull_api.dead_letters, methods=["GET"]),
         Route(f"{one}:pull", pull_api.pull, methods=["POST"]),
         Route(f"{one}:ack", pull_api.acknowledge, methods=["POST"]),

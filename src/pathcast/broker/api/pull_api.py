@@ -20,12 +20,13 @@ from starlette.responses import Response
 from pathcast.broker_log import CursorRecord, DeadLetter, LastDelivery, LastError, StandingSubscription
 
 from ..broker import Broker, Pulled
+from ..webhooks.sink_worker import SinkStatus
 from .events_api import Gap, ShownDocument, shown_document, shown_gap
 from .metrics import metrics_of
 from .openapi import Content, WholeNumber, describes
 from .problems import ProblemError
 from .request_bodies import JSON_BYTES, answer, body_of, decoded
-from .request_context import access_of, broker_of, result_of, subscription_of, tracing_of, wakeups_of
+from .request_context import access_of, broker_of, result_of, subscription_of, tracing_of, wakeups_of, webhooks_of
 from .starting_point import sequence_of
 
 LIMIT: Final = WholeNumber("limit", "Deliveries at most.", 100, 1_000)
@@ -102,6 +103,7 @@ class Status(TypedDict):
     dead_letters: DeadLetterCount
     last_delivery: LastDelivery | None
     last_error: LastError | None
+    sink: NotRequired[SinkStatus]
 
 
 class Replayed(Status):
@@ -111,9 +113,10 @@ class Replayed(Status):
     trimmed: int
 
 
-@describes("deliveries", scope=_SCOPE, parameters=(LIMIT, WAIT), responses={200: Deliveries}, errors=(404,))
+@describes("deliveries", scope=_SCOPE, parameters=(LIMIT, WAIT), responses={200: Deliveries}, errors=(404, 409))
 async def pull(request: Request) -> Response:
     """POST /v1/subscriptions/{id}:pull: take deliveries, each on a lease of `ack_wait` seconds."""
+    _check_pullable(subscription_of(request))
     limit = LIMIT.of(request)
     wait = WAIT.of(request)
     broker, wakeups = broker_of(request), wakeups_of(request)
@@ -154,6 +157,11 @@ def _note(standing: StandingSubscription, pulled: Pulled) -> None:
         standing.failed(f"document {sequence} was not acknowledged; this is attempt {attempt}")
     if pulled.deliveries:
         standing.delivered(pulled.deliveries[-1].entry.sequence, "pull")
+
+
+def _check_pullable(standing: StandingSubscription) -> None:
+    if standing.record.sink is not None and standing.disabled is None:
+        raise ProblemError(409, "deliveries of this subscription are sent to its sink; remove the sink to pull them")
 
 
 def _pulled(request: Request, standing: StandingSubscription, limit: int) -> Pulled:
@@ -263,7 +271,11 @@ async def status(request: Request) -> Response:
     """GET /v1/subscriptions/{id}/status: show cursor, head, what is out, the last delivery and the last error."""
     standing = subscription_of(request)
     await _buried(request)
-    return answer(_status(broker_of(request), request.path_params["id"], standing))
+    id = request.path_params["id"]
+    content = _status(broker_of(request), id, standing)
+    if standing.record.sink is not None:
+        content["sink"] = webhooks_of(request).shown(access_of(request).tenant, id, standing)
+    return answer(content)
 
 
 @describes("deliveries", scope=_SCOPE, parameters=(LETTERS, AFTER), responses={200: DeadLetterPage}, errors=(404, 507))

@@ -17,6 +17,7 @@ from .wakeups import Wakeups
 
 if TYPE_CHECKING:
     from ..observation.tracing import Tracing
+    from ..webhooks.webhook_delivery import WebhookDelivery
 
 T = TypeVar("T")
 
@@ -49,6 +50,12 @@ def quotas_of(request: Request) -> TenantQuotas:
     """What tenants may use."""
     quotas: TenantQuotas = request.app.state.quotas
     return quotas
+
+
+def webhooks_of(request: Request) -> "WebhookDelivery":
+    """What sends deliveries to sinks."""
+    webhooks: WebhookDelivery = request.app.state.webhooks
+    return webhooks
 
 
 def access_of(request: Request) -> Access:

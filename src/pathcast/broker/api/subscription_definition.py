@@ -47,6 +47,7 @@ class Config(Struct, forbid_unknown_fields=True, omit_defaults=True):
     in_flight: Annotated[int, Meta(ge=1, le=65_536)] = 256
     ack_wait: Annotated[float, Meta(gt=0, le=43_200)] = 30.0
     max_deliver: Annotated[int, Meta(ge=1, le=1_000_000)] | None = None
+    concurrency: Annotated[int, Meta(ge=1, le=64)] = 1
 
 
 class Definition(Struct, forbid_unknown_fields=True):
@@ -100,6 +101,8 @@ def record_of(definition: Definition, id: str, access: Access, log: Log) -> Subs
     settings: dict[str, Any] = {"in_flight": config.in_flight, "ack_wait": config.ack_wait}
     if config.max_deliver is not None:
         settings["max_deliver"] = config.max_deliver
+    if config.concurrency != 1:
+        settings["concurrency"] = config.concurrency
     return SubscriptionRecord(
         access.tenant,
         id,
@@ -139,6 +142,7 @@ class Subscription(TypedDict):
     created: int
     valid_from: int
     ordinal: int
+    secret: NotRequired[str]  # when it is created, if it has a sink
 
 
 def shown(id: str, standing: StandingSubscription) -> Subscription:

@@ -12,12 +12,13 @@ from pathcast.broker_log import BrokerState, SubscriptionRecord
 from pathcast.errors import PathcastError
 
 from ..broker import Broker
+from ..webhooks.webhook_delivery import WebhookDelivery
 from .access import Access
 from .body_lines import Line, line_groups
 from .openapi import NDJSON, Answer, Content, Text, WholeNumber, describes
 from .problems import ProblemError, problem_of
 from .request_bodies import JSON_BYTES, answer, body_of, decoded
-from .request_context import access_of, broker_of, checked_name, quotas_of, result_of, subscription_of
+from .request_context import access_of, broker_of, checked_name, quotas_of, result_of, subscription_of, webhooks_of
 from .subscription_definition import Definition, Subscription, record_of, shown
 from .subscription_search import count, page, wanted_by
 
@@ -99,6 +100,8 @@ async def put_subscription(request: Request) -> Response:
     if before is not None:
         access.check_subscriber(before.record.subscriber)
     record = await asyncio.to_thread(record_of, definition, id, access, broker.log)
+    webhooks = webhooks_of(request)
+    webhooks.check(record)
     quotas = quotas_of(request)
     quotas.admit(record)
     try:
@@ -108,7 +111,27 @@ async def put_subscription(request: Request) -> Response:
     found = broker.state.subscriptions.get((access.tenant, id))
     if found is None:
         raise ProblemError(409, f"subscription {id!r} was deleted at the same time; put it again")
-    return answer(shown(id, found), 200 if before is not None else 201)
+    content = shown(id, found)
+    if before is None and record.sink is not None:
+        content["secret"] = await asyncio.to_thread(webhooks.keys.secret_of, access.tenant, id, found.created)
+    return answer(content, 200 if before is not None else 201, {"cache-control": "no-store"})
+
+
+class Secret(TypedDict):
+    """What the webhooks of a subscription are signed with."""
+
+    secret: str
+
+
+@describes("subscriptions", scope=_SCOPE, responses={200: Secret}, errors=(404,))
+async def get_secret(request: Request) -> Response:
+    """GET /v1/subscriptions/{id}/secret: read what the subscription's webhooks are signed with."""
+    standing, id = subscription_of(request), request.path_params["id"]
+    if standing.record.sink is None:
+        raise ProblemError(404, f"subscription {id!r} has no sink, so it needs no secret")
+    secret_of = webhooks_of(request).keys.secret_of
+    secret = await asyncio.to_thread(secret_of, access_of(request).tenant, id, standing.created)
+    return answer({"secret": secret}, headers={"cache-control": "no-store"})
 
 
 @describes("subscriptions", scope=_SCOPE, responses={200: Subscription}, errors=(404,))
@@ -178,7 +201,9 @@ async def post_subscriptions(request: Request) -> Response:
 async def _subscribe(request: Request, group: list[Line], result: BulkResult) -> None:
     """Create the subscriptions of some lines, and count them in the result."""
     quotas = quotas_of(request)
-    checked, wrong = await asyncio.to_thread(_records, group, access_of(request), broker_of(request))
+    checked, wrong = await asyncio.to_thread(
+        _records, group, access_of(request), broker_of(request), webhooks_of(request)
+    )
     records: list[SubscriptionRecord] = []
     try:
         for number, record in checked:
@@ -202,7 +227,7 @@ def _error(line: int, problem: ProblemError) -> LineError:
 
 
 def _records(
-    group: list[Line], access: Access, broker: Broker
+    group: list[Line], access: Access, broker: Broker, webhooks: WebhookDelivery
 ) -> tuple[list[tuple[int, SubscriptionRecord]], list[LineError]]:
     """The records of some lines, with their lines, and what is wrong with the other lines."""
     records: list[tuple[int, SubscriptionRecord]] = []
@@ -220,6 +245,7 @@ def _records(
             if before is not None:
                 access.check_subscriber(before.record.subscriber)
             record = record_of(item, checked_name(item.id, "subscription"), access, broker.log)
+            webhooks.check(record)
             records.append((number, record))
         except PathcastError as error:
             errors.append(_error(number, problem_of(error)))
@@ -245,4 +271,5 @@ async def check_subscription(request: Request) -> Response:
     record = await asyncio.to_thread(
         record_of, definition, definition.id or "checked", access_of(request), broker_of(request).log
     )
+    webhooks_of(request).check(record)
     return answer(Check(record.pattern))

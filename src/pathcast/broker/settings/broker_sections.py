@@ -12,6 +12,7 @@ from pathcast.log import Log, ReadLeases, SqliteLog
 from pathcast.toml_files import DURATION, NAMES, NUMBER, PATH, PORT, SIZE, TEXT, choice, key, section
 from pathcast.toml_files import reference as reference_of
 
+from ..webhooks.webhook_settings import WebhooksSection
 from .jetstream_section import JetStreamSection
 
 _SEGMENT_BYTES = 256 << 20
@@ -160,6 +161,7 @@ class BrokerSettings:
     connections: ConnectionLimits = section(
         ConnectionLimits, "Bounds on what clients that are slow, or never end, can hold.", filled=True
     )
+    webhooks: WebhooksSection = section(WebhooksSection, "How deliveries are sent to sinks.", filled=True)
 
     def log_place(self) -> str:
         """Where the log is, for people."""

@@ -1,0 +1,1 @@
+"""Webhooks: deliveries of a subscription, sent to its sink."""
