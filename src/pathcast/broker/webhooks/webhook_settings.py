@@ -14,6 +14,7 @@ class WebhooksSection:
         "Whether sinks may have private, loopback and other special addresses, and use `http`. A client that may "
         "subscribe can then make the broker send requests to machines of your network.",
         False,
+        without="`false`",
     )
     key_file: str | None = key(
         PATH,
