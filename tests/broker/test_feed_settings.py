@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from pathcast.broker import Accepted, Broker, BrokerSettings, Publication, Rejected, add_token
-from pathcast.broker.api.feeds_api import FeedLimits
+from pathcast.broker.api.endpoints.feeds_api import FeedLimits
 from pathcast.broker.settings.broker_sections import TokensSection
 from pathcast.broker_log import ORIGINAL_LIMITS, SEMANTICS, BrokerState, FeedRecord, SettingsRecord, log_record, meta_of
 from pathcast.documents import Limits

@@ -8,8 +8,8 @@ import pytest
 from sortedcontainers import SortedList
 
 from pathcast.broker.api.access import LOCAL, Access
+from pathcast.broker.api.endpoints.subscription_search import page, wanted_by
 from pathcast.broker.api.problems import ProblemError
-from pathcast.broker.api.subscription_search import page, wanted_by
 from pathcast.broker_log import BrokerState, SubscriptionRecord, UnsubscriptionRecord
 from pathcast.broker_log.subscription_directory import SubscriptionDirectory
 

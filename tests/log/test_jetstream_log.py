@@ -17,7 +17,7 @@ import pytest
 
 from pathcast.extras import MissingExtraError
 from pathcast.log import FencedError, JetStreamLog, LogEntry, LogError, LogFullError, LogRecord, TrimmedError
-from pathcast.log.jetstream_message import (
+from pathcast.log.jetstream.message_contents import (
     append_data,
     read_append,
     read_control,
@@ -26,7 +26,7 @@ from pathcast.log.jetstream_message import (
     stored_record,
     subject_of,
 )
-from pathcast.log.jetstream_stream import Message, Stream
+from pathcast.log.jetstream.nats_stream import Message, Stream
 
 from .nats_servers import NatsServer, free_ports
 from .places import SettableClock, records

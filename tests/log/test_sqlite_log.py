@@ -14,8 +14,8 @@ from threading import Thread
 import pytest
 
 from pathcast.log import LogEntry, LogError, LogFullError, LogRecord, SqliteLog, TrimmedError
-from pathcast.log.sqlite_segment import SegmentWriter, is_closed
-from pathcast.log.sqlite_segment_reader import RetiredError
+from pathcast.log.sqlite.segment_file import SegmentWriter, is_closed
+from pathcast.log.sqlite.segment_reader import RetiredError
 
 from .places import records
 

@@ -4,9 +4,8 @@ from .arrow_records import ArrowWriter as ArrowWriter
 from .arrow_records import arrow_schema as arrow_schema
 from .arrow_records import read_arrow as read_arrow
 from .arrow_records import write_arrow as write_arrow
-from .closed_segments import ClosedSegments as ClosedSegments
-from .jetstream_lease import LogLease as LogLease
-from .jetstream_log import JetStreamLog as JetStreamLog
+from .jetstream.jetstream_log import JetStreamLog as JetStreamLog
+from .jetstream.writer_lease import LogLease as LogLease
 from .log_contract import END_OF_NUMBERS as END_OF_NUMBERS
 from .log_contract import Checkpoint as Checkpoint
 from .log_contract import Clock as Clock
@@ -28,4 +27,5 @@ from .log_verification import LogReport as LogReport
 from .log_verification import verify as verify
 from .read_leases import ReadLease as ReadLease
 from .read_leases import ReadLeases as ReadLeases
-from .sqlite_log import SqliteLog as SqliteLog
+from .sqlite.closed_segments import ClosedSegments as ClosedSegments
+from .sqlite.sqlite_log import SqliteLog as SqliteLog

@@ -19,7 +19,8 @@ from ..settings.broker_sections import BrokerSettings, TelemetrySection
 from ..tokens.token_file import Tokens
 from ..webhooks.signing_keys import FILE, SigningKeys
 from ..webhooks.webhook_delivery import WebhookDelivery
-from . import (
+from .completions import Completions
+from .endpoints import (
     documents_api,
     events_api,
     explain_api,
@@ -30,7 +31,6 @@ from . import (
     subscriptions_api,
     tenants_api,
 )
-from .completions import Completions
 from .metrics import show_metrics
 from .middleware.access_control import AccessControl
 from .middleware.body_memory import BodyMemory, HeldBytes

@@ -24,7 +24,7 @@ from msgspec import json
 
 from pathcast.broker_log import SinkDisabledRecord, StandingSubscription
 
-from ..api.events_api import shown_document
+from ..api.endpoints.events_api import shown_document
 from ..api.wakeups import FEEDS, Wakeups
 from ..broker import Broker, Delivery
 from ..sequencer import StoppedError

@@ -16,12 +16,12 @@ from starlette.responses import Response
 
 from pathcast.log import LogError, TrimmedError
 
-from ..explanations import Explained, Explanations
-from .openapi import Content, Text, WholeNumber, describes
+from ...explanations import Explained, Explanations
+from ..openapi import Content, Text, WholeNumber, describes
+from ..problems import ProblemError
+from ..request_bodies import answer, body_of
+from ..request_context import access_of, broker_of, checked_name
 from .operations_api import not_a_document
-from .problems import ProblemError
-from .request_bodies import answer, body_of
-from .request_context import access_of, broker_of, checked_name
 from .subscriptions_api import ids_for
 
 PAGE: Final = 1_000

@@ -11,14 +11,14 @@ from starlette.responses import Response
 from pathcast.broker_log import BrokerState, SubscriptionRecord
 from pathcast.errors import PathcastError
 
-from ..broker import Broker
-from ..webhooks.webhook_delivery import WebhookDelivery
-from .access import Access
-from .body_lines import Line, line_groups
-from .openapi import NDJSON, Answer, Content, Text, WholeNumber, describes
-from .problems import ProblemError, problem_of
-from .request_bodies import JSON_BYTES, answer, body_of, decoded
-from .request_context import access_of, broker_of, checked_name, quotas_of, result_of, subscription_of, webhooks_of
+from ...broker import Broker
+from ...webhooks.webhook_delivery import WebhookDelivery
+from ..access import Access
+from ..body_lines import Line, line_groups
+from ..openapi import NDJSON, Answer, Content, Text, WholeNumber, describes
+from ..problems import ProblemError, problem_of
+from ..request_bodies import JSON_BYTES, answer, body_of, decoded
+from ..request_context import access_of, broker_of, checked_name, quotas_of, result_of, subscription_of, webhooks_of
 from .subscription_definition import Definition, Subscription, record_of, shown
 from .subscription_search import count, page, wanted_by
 

@@ -11,8 +11,8 @@ from zlib import crc32
 
 from pathcast.store import flush
 
-from .format_versions import other_format
-from .log_contract import Checkpoint, LogError, LogFullError
+from ..format_versions import other_format
+from ..log_contract import Checkpoint, LogError, LogFullError
 
 _PREFIX = "checkpoint-"
 _FORMAT = 1

@@ -20,9 +20,9 @@ from uuid import uuid4
 
 from msgspec import DecodeError, Struct, ValidationError, json
 
-from .jetstream_stream import REQUIRED, ConflictError, Message, Stream
-from .log_contract import FencedError, LogError
+from ..log_contract import FencedError, LogError
 from .nats_connection import NatsConnection
+from .nats_stream import REQUIRED, ConflictError, Message, Stream
 
 _REQUIRED_OF_LEASE = {**REQUIRED, "discard": "old", "max_msgs": 1}
 

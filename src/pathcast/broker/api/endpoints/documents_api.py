@@ -22,14 +22,14 @@ from starlette.responses import Response
 
 from pathcast.broker_log import Failure
 
-from ..observation.trace_context import with_trace
-from ..requests import Accepted, Publication, Rejected
-from .access import Access
-from .metrics import metrics_of
-from .openapi import Answer, Choice, Content, Header, describes
-from .problems import Position, ProblemError, problem_of
-from .request_bodies import answer, body_of, decoded
-from .request_context import access_of, broker_of, feed_of, quotas_of, result_of, tracing_of
+from ...observation.trace_context import with_trace
+from ...requests import Accepted, Publication, Rejected
+from ..access import Access
+from ..metrics import metrics_of
+from ..openapi import Answer, Choice, Content, Header, describes
+from ..problems import Position, ProblemError, problem_of
+from ..request_bodies import answer, body_of, decoded
+from ..request_context import access_of, broker_of, feed_of, quotas_of, result_of, tracing_of
 
 BATCH: Final = "application/cloudevents-batch+json"
 SINGLE: Final = "application/cloudevents+json"

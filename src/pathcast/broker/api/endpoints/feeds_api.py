@@ -16,11 +16,11 @@ from starlette.responses import Response
 
 from pathcast.broker_log import ExpiryRecord, FeedRecord
 
-from ..broker import Broker
-from .openapi import Answer, Content, describes
-from .problems import ProblemError
-from .request_bodies import JSON_BYTES, answer, body_of, decoded
-from .request_context import access_of, broker_of, feed_of, result_of
+from ...broker import Broker
+from ..openapi import Answer, Content, describes
+from ..problems import ProblemError
+from ..request_bodies import JSON_BYTES, answer, body_of, decoded
+from ..request_context import access_of, broker_of, feed_of, result_of
 
 # A document is a record of the log, which has at most 999 million bytes.
 _LARGEST: Final = 900_000_000

@@ -9,9 +9,9 @@ from starlette.responses import PlainTextResponse, Response
 
 from pathcast.log import LogError, TrimmedError
 
-from .openapi import Answer, Content, describes
-from .problems import ProblemError
-from .request_context import access_of, broker_of
+from ..openapi import Answer, Content, describes
+from ..problems import ProblemError
+from ..request_context import access_of, broker_of
 
 _MEDIA_TYPE: Final = re.compile(r"[A-Za-z0-9!#$&^_.+-]{1,127}/[A-Za-z0-9!#$&^_.+-]{1,127}")
 

@@ -13,9 +13,9 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 
-from .log_contract import LogEntry, LogError, TrimmedError
-from .sqlite_segment import is_closed, segment_begins, segment_path
-from .sqlite_segment_reader import IdleConnections, SegmentReader
+from ..log_contract import LogEntry, LogError, TrimmedError
+from .segment_file import is_closed, segment_begins, segment_path
+from .segment_reader import IdleConnections, SegmentReader
 
 
 class ClosedSegments:

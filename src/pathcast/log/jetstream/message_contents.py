@@ -6,7 +6,7 @@ Records: the message of one append, on the subject `LOG.record.one.KIND` or, wit
     part or zeros · length of the block, and the block unless it is a part
     block: kinds, then per record: kind · time · checksum · lengths of meta and body · part or zeros · length, content
 
-A *part* is what is too large for a message (see jetstream_parts.py): the body of one record, or the whole block. The
+A *part* is what is too large for a message (see large_body_parts.py): the body of one record, or the whole block. The
 position is the last message that was in the parts stream before the append: no record from here on refers to an
 earlier one.
 
@@ -24,7 +24,7 @@ from zlib import crc32
 
 import msgspec
 
-from .log_contract import LogEntry, LogError
+from ..log_contract import LogEntry, LogError
 
 _HEADER = Struct(">BIQqQ16sQ")
 _RECORD = Struct(">IqIIQ16sI")

@@ -24,12 +24,12 @@ from pathcast.broker_log import KINDS
 from pathcast.errors import LimitError
 from pathcast.log import ReadLease
 
-from ..broker import Broker
-from ..log_reading import RANGE, LogReading, Wanted
-from .openapi import Answer, Choice, Content, Text, WholeNumber, describes
-from .problems import ProblemError
-from .request_bodies import JSON_BYTES, answer, body_of, decoded
-from .request_context import access_of, broker_of, checked_name
+from ...broker import Broker
+from ...log_reading import RANGE, LogReading, Wanted
+from ..openapi import Answer, Choice, Content, Text, WholeNumber, describes
+from ..problems import ProblemError
+from ..request_bodies import JSON_BYTES, answer, body_of, decoded
+from ..request_context import access_of, broker_of, checked_name
 
 MEDIA_TYPE: Final = "application/vnd.apache.arrow.stream"
 _END: Final = (1 << 63) - 2

@@ -14,8 +14,8 @@ import asyncio
 from collections.abc import Iterator
 from uuid import uuid4
 
-from .jetstream_stream import Stream
-from .log_contract import LogFullError
+from ..log_contract import LogFullError
+from .nats_stream import Stream
 
 _NUMBER_BYTES = 4
 # Chunks that are sent before the first of them is acknowledged.

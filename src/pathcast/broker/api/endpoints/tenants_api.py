@@ -18,11 +18,11 @@ from pathcast.errors import PathcastError
 from pathcast.log import END_OF_NUMBERS
 from pathcast.patterns import parse
 
-from ..broker import Broker
-from .openapi import Content, describes
-from .problems import ProblemError, problem_of
-from .request_bodies import JSON_BYTES, answer, body_of, decoded
-from .request_context import access_of, broker_of, checked_name, result_of
+from ...broker import Broker
+from ..openapi import Content, describes
+from ..problems import ProblemError, problem_of
+from ..request_bodies import JSON_BYTES, answer, body_of, decoded
+from ..request_context import access_of, broker_of, checked_name, result_of
 from .subscription_definition import XPathFilter
 
 

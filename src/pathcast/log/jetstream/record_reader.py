@@ -13,8 +13,9 @@ from heapq import merge
 from operator import attrgetter
 from zlib import crc32
 
-from .jetstream_index import SequenceIndex
-from .jetstream_message import (
+from ..log_contract import LogEntry, LogError, TrimmedError
+from .large_body_parts import Parts
+from .message_contents import (
     Control,
     StoredAppend,
     StoredRecord,
@@ -23,9 +24,8 @@ from .jetstream_message import (
     read_control,
     read_records,
 )
-from .jetstream_parts import Parts
-from .jetstream_stream import Message, Stream
-from .log_contract import LogEntry, LogError, TrimmedError
+from .nats_stream import Message, Stream
+from .sequence_index import SequenceIndex
 
 # A read fetches little at first, since many readers want a few records, then more.
 _FIRST_FETCH, _LARGEST_FETCH, _FETCH_MESSAGES = 1 << 20, 8 << 20, 256

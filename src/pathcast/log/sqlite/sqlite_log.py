@@ -9,7 +9,7 @@ up to the latest checkpoint. A crash at any point leaves a folder that opens: a 
 checkpoint appears by a rename.
 
 Invariant: a sequence that `append` returned is on disk; the segments are consecutive.
-Cost: one transaction and one fsync per append, so the caller gathers records; see sqlite_segment.py. A search by time
+Cost: one transaction and one fsync per append, so the caller gathers records; see segment_file.py. A search by time
 is a bisection, 100 µs.
 """
 
@@ -22,9 +22,7 @@ from threading import Lock
 
 from pathcast.store import flush
 
-from .checkpoint_file import latest_checkpoint, read_checkpoint, write_checkpoint
-from .folder_lock import shared_lock, sole_lock
-from .log_contract import (
+from ..log_contract import (
     END_OF_NUMBERS,
     Checkpoint,
     Clock,
@@ -37,8 +35,10 @@ from .log_contract import (
     check_continuation,
     system_clock,
 )
-from .sqlite_segment import SegmentWriter, is_closed, segment_begins, segment_path, wal_path
-from .sqlite_segment_reader import IdleConnections, RetiredError, SegmentReader
+from .checkpoint_file import latest_checkpoint, read_checkpoint, write_checkpoint
+from .folder_lock import shared_lock, sole_lock
+from .segment_file import SegmentWriter, is_closed, segment_begins, segment_path, wal_path
+from .segment_reader import IdleConnections, RetiredError, SegmentReader
 
 # Bytes of records per segment.
 SEGMENT_BYTES = 256 << 20

@@ -9,7 +9,7 @@ from msgspec import ValidationError, convert
 
 from pathcast.log import END_OF_NUMBERS, Log
 
-from .problems import ProblemError
+from ..problems import ProblemError
 
 
 def sequence_of(given: int | str, log: Log, name: str) -> int | None:

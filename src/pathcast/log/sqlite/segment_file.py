@@ -29,8 +29,8 @@ from pathlib import Path
 from struct import pack
 from zlib import crc32
 
-from .format_versions import other_format
-from .log_contract import LogEntry, LogError, LogFullError
+from ..format_versions import other_format
+from ..log_contract import LogEntry, LogError, LogFullError
 
 PREFIX, SUFFIX = "segment-", ".sqlite"
 # Marks in the header of the file: of Pathcast's segments, and of their format.

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from pathcast.extras import extra
 
-from .log_contract import LogError
+from ..log_contract import LogError
 
 if TYPE_CHECKING:
     from nats.aio.msg import Msg

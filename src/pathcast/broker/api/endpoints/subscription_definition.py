@@ -17,9 +17,9 @@ from pathcast.errors import PathcastError
 from pathcast.log import Log
 from pathcast.patterns import parse
 
-from .access import Access
-from .problems import ProblemError, problem_of
-from .request_context import checked_name
+from ..access import Access
+from ..problems import ProblemError, problem_of
+from ..request_context import checked_name
 from .starting_point import sequence_of
 
 # Bounds on one expression and its namespaces.

@@ -18,7 +18,7 @@ from base64 import b64decode
 from collections.abc import Coroutine, Mapping
 from typing import Any, NamedTuple
 
-from .log_contract import LogError, LogFullError
+from ..log_contract import LogError, LogFullError
 from .nats_connection import ConnectionLostError, NatsConnection
 
 _ATTEMPT, _PAUSE = 2.0, 0.05

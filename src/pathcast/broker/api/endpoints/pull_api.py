@@ -19,14 +19,14 @@ from starlette.responses import Response
 
 from pathcast.broker_log import CursorRecord, DeadLetter, LastDelivery, LastError, StandingSubscription
 
-from ..broker import Broker, Pulled
-from ..webhooks.sink_worker import SinkStatus
+from ...broker import Broker, Pulled
+from ...webhooks.sink_worker import SinkStatus
+from ..metrics import metrics_of
+from ..openapi import Content, WholeNumber, describes
+from ..problems import ProblemError
+from ..request_bodies import JSON_BYTES, answer, body_of, decoded
+from ..request_context import access_of, broker_of, result_of, subscription_of, tracing_of, wakeups_of, webhooks_of
 from .events_api import Gap, ShownDocument, shown_document, shown_gap
-from .metrics import metrics_of
-from .openapi import Content, WholeNumber, describes
-from .problems import ProblemError
-from .request_bodies import JSON_BYTES, answer, body_of, decoded
-from .request_context import access_of, broker_of, result_of, subscription_of, tracing_of, wakeups_of, webhooks_of
 from .starting_point import sequence_of
 
 LIMIT: Final = WholeNumber("limit", "Deliveries at most.", 100, 1_000)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pathcast.store import flush
 
-from .log_contract import LogError
+from ..log_contract import LogError
 
 
 def sole_lock(folder: Path) -> int:

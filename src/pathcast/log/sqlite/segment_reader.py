@@ -18,8 +18,8 @@ from pathlib import Path
 from threading import Condition, Lock
 from zlib import crc32
 
-from .log_contract import LogEntry, LogError
-from .sqlite_segment import DAMAGE, check_format, checksum_of, damage_reported, segment_path
+from ..log_contract import LogEntry, LogError
+from .segment_file import DAMAGE, check_format, checksum_of, damage_reported, segment_path
 
 # A chunk ends with the record that reaches one of these.
 _CHUNK_RECORDS, _CHUNK_BYTES = 256, 4 << 20

@@ -26,16 +26,16 @@ from starlette.responses import Response, StreamingResponse
 from pathcast.broker_log import DocumentRecord, Failure, StandingSubscription
 from pathcast.log import LogEntry, TrimmedError
 
-from .. import broker
-from ..broker import Broker
-from .metrics import metrics_of
-from .openapi import Answer, Choice, Content, Header, Text, describes
-from .problems import ProblemError
-from .request_context import access_of, broker_of, checked_name, subscription_of, tracing_of, wakeups_of
-from .wakeups import FEEDS, Wakeups
+from ... import broker
+from ...broker import Broker
+from ..metrics import metrics_of
+from ..openapi import Answer, Choice, Content, Header, Text, describes
+from ..problems import ProblemError
+from ..request_context import access_of, broker_of, checked_name, subscription_of, tracing_of, wakeups_of
+from ..wakeups import FEEDS, Wakeups
 
 if TYPE_CHECKING:
-    from ..observation.tracing import Tracing
+    from ...observation.tracing import Tracing
 
 HEARTBEAT_SECONDS: Final = 15.0
 # Documents per search: a client that disconnects costs at most this many.

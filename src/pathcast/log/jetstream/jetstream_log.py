@@ -34,21 +34,7 @@ from typing import Any
 from uuid import uuid4
 from zlib import crc32
 
-from .jetstream_message import (
-    Owner,
-    StoredCheckpoint,
-    StoredRecord,
-    append_data,
-    control_data,
-    read_append,
-    records_block,
-    stored_record,
-    subject_of,
-)
-from .jetstream_parts import Parts
-from .jetstream_reader import Extent, Reader
-from .jetstream_stream import ConflictError, Message, Stream
-from .log_contract import (
+from ..log_contract import (
     Checkpoint,
     Clock,
     FencedError,
@@ -60,7 +46,21 @@ from .log_contract import (
     check_continuation,
     system_clock,
 )
+from .large_body_parts import Parts
+from .message_contents import (
+    Owner,
+    StoredCheckpoint,
+    StoredRecord,
+    append_data,
+    control_data,
+    read_append,
+    records_block,
+    stored_record,
+    subject_of,
+)
 from .nats_connection import NatsConnection
+from .nats_stream import ConflictError, Message, Stream
+from .record_reader import Extent, Reader
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,200}")
 # Bytes of a message; NATS advises against more than a megabyte. Its headers take a few hundred of the server's limit.

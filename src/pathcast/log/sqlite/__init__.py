@@ -1,0 +1,1 @@
+"""The log on one machine: SQLite segments and checkpoints in a folder."""
