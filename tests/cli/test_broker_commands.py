@@ -81,6 +81,29 @@ def test_a_named_subscription_stays_and_is_replayed(broker: Served, tmp_path: Pa
     broker.http.delete("/v1/subscriptions/kept")
 
 
+def test_dead_letters_are_replayed(broker: Served) -> None:
+    path = "/v1/subscriptions/given-up"
+    broker.http.put(path, json={"xpath": "//given-up", "config": {"max_deliver": 1}}).raise_for_status()
+    sequence = broker.http.post("/v1/feeds/up/documents", content="<given-up/>").json()["sequence"]
+    command = ["replay", broker.address, "given-up", "--dead-letters"]
+    for options, shown in (
+        ([], "given-up: dead letters to deliver again: 1; trimmed: 0\n"),
+        (["--format", "json"], '{"id": "given-up", "replayed": 1, "trimmed": 0}\n'),
+    ):
+        pulled = broker.http.post(f"{path}:pull?wait=5").json()["deliveries"]
+        assert [each["sequence"] for each in pulled] == [sequence]
+        broker.http.post(f"{path}:nack", json={"sequences": [sequence]}).raise_for_status()
+        assert run(*command, *options) == (0, shown, "")
+    assert run(*command, "--format", "json")[1] == '{"id": "given-up", "replayed": 0, "trimmed": 0}\n'
+    status, _, err = run(*command, sequence)
+    assert status == 2 and "omit one of them" in err
+    status, _, err = run("replay", broker.address, "given-up")
+    assert status == 2 and "or --dead-letters" in err
+    with pytest.raises(PathcastError, match="nobody"):
+        run("replay", broker.address, "nobody", "--dead-letters")
+    broker.http.delete(path)
+
+
 def test_wrong_arguments_and_a_missing_broker_are_errors(broker: Served, tmp_path: Path) -> None:
     with pytest.raises(PathcastError, match=r"(?s)not supported.*\^"):
         run("subscribe", broker.address, "//a/following-sibling::b")

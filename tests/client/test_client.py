@@ -10,7 +10,18 @@ import httpx
 import pytest
 
 import pathcast
-from pathcast.client import AsyncClient, BrokerError, Client, Delivery, Gap, UnreachableError, connect_async
+import pathcast.client.dead_letters as dead_letters_calls
+from pathcast.client import (
+    AsyncClient,
+    BrokerError,
+    Client,
+    DeadLetter,
+    Delivery,
+    Gap,
+    Revived,
+    UnreachableError,
+    connect_async,
+)
 from pathcast.client.explanation import Explanation
 from pathcast.client.protocol import Answer, EventReader
 from tests.broker.broker_process import free_port
@@ -134,6 +145,38 @@ def test_pull_acknowledge_give_back_and_replay(client: Client) -> None:
     assert [each.sequence for each in client.pull("cursor").deliveries] == sequences[1:]
 
 
+def test_dead_letters_are_listed_page_by_page_and_made_due_again(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dead_letters_calls, "_PAGE", 2)
+    client.subscribe("dead", "//a", "dead", max_deliver=1)
+    sequences = [each.sequence for each in client.publish("dead", ["<a/>"] * 5)]
+    assert (list(client.dead_letters("dead")), client.revive("dead")) == ([], Revived(0, 0))
+    client.give_back("dead", client.pull("dead", wait=5).deliveries)
+    assert list(client.dead_letters("dead")) == [DeadLetter(each, 1, "max_deliver") for each in sequences]
+    assert client.pull("dead").deliveries == ()
+    assert client.revive("dead") == Revived(5, 0)
+    assert list(client.dead_letters("dead")) == []
+    again = client.pull("dead").deliveries
+    assert [(each.sequence, each.attempt) for each in again] == [(sequence, 1) for sequence in sequences]
+    for call in (lambda: list(client.dead_letters("nobody")), lambda: client.revive("nobody")):
+        with pytest.raises(BrokerError, match="no subscription 'nobody'"):
+            call()
+
+
+def test_a_sink_has_a_secret_until_it_is_removed(client: Client) -> None:
+    sink = "https://example.org/hook"
+    made = client.subscribe("hook", "//a", "hook", sink=sink)
+    assert made.sink == sink
+    assert client.subscription("hook") == made
+    assert client.secret("hook").startswith("whsec_")
+    with pytest.raises(BrokerError, match="sent to its sink"):
+        client.pull("hook")
+    assert client.subscribe("hook", "//a", "hook").sink is None
+    with pytest.raises(BrokerError, match="no sink"):
+        client.secret("hook")
+
+
 def test_events_end_with_the_subscription_and_begin_where_they_are_told(client: Client) -> None:
     made = client.subscribe("ends", "//a", ["ends"])
     first, second = client.publish("ends", ["<a/>", "<a/>"])
@@ -226,6 +269,13 @@ def test_the_asynchronous_client_does_the_same(broker: Served) -> None:
             await client.give_back("async", pulled.deliveries[1:])
             assert [each.attempt for each in (await client.pull("async")).deliveries] == [2]
             assert (await client.replay("async", one.sequence)).cursor == one.sequence - 1
+            await client.subscribe("async", "//a", ["async"], start=one.sequence, max_deliver=1)
+            await client.give_back("async", (await client.pull("async")).deliveries)
+            dead = [each.sequence async for each in client.dead_letters("async")]
+            assert dead == [one.sequence, one.sequence + 1]
+            assert await client.revive("async") == Revived(2, 0)
+            await client.subscribe("async", "//a", ["none"], sink="https://example.org/hook")
+            assert (await client.secret("async")).startswith("whsec_")
             assert (await client.subscription("async")).id in [each.id async for each in client.subscriptions()]
             assert (await client.document(one.sequence), await client.check("a")) == (b"<a/>", "//a")
             await client.unsubscribe("async")

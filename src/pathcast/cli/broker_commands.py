@@ -132,26 +132,49 @@ def replay(
     url: UrlArgument,
     id: Annotated[str, typer.Argument(metavar="ID", help="The subscription.")],
     start: Annotated[
-        str, typer.Argument(metavar="SEQUENCE|TIME|now", help="The first document to deliver again; now skips all.")
-    ],
+        str | None,
+        typer.Argument(metavar="SEQUENCE|TIME|now", help="The first document to deliver again; now skips all."),
+    ] = None,
+    dead_letters: Annotated[
+        bool, typer.Option("--dead-letters", help="Deliver what was given up again, instead of all from a document on.")
+    ] = False,
     output_format: FormatOption = Format.text,
     token: TokenOption = None,
     patience: PatienceOption = 30.0,
 ) -> None:
-    """Deliver documents again: move the cursor of a subscription that is pulled from.
+    """Deliver documents again: move the cursor of a subscription, or make its dead letters due again.
 
-    Exit status 0: the cursor is moved; 2: bad arguments, no such subscription, documents that were trimmed, no answer.
+    Exit status 0: done, even if there was no dead letter; 2: bad arguments, no such subscription, documents that were
+    trimmed, no answer.
 
     Example: pathcast replay http://127.0.0.1:8080 titles 4711
 
     Example: pathcast replay http://127.0.0.1:8080 titles 2031-05-14T08:00:00Z
+
+    Example: pathcast replay http://127.0.0.1:8080 titles --dead-letters
     """
+    if dead_letters:
+        if start is not None:
+            refuse(f"--dead-letters has no starting point, got {start!r}; omit one of them")
+        _revive(url, id, token, patience, as_json=output_format is Format.json)
+        return
+    if start is None:
+        refuse("nothing says what to deliver again; give a sequence, a time or now, or --dead-letters")
     with _client(url, token, patience) as client:
         status = client.replay(id, _begin_of(start))
     if output_format is Format.json:
         typer.echo(json.dumps({"id": id, "from": status.cursor + 1, "head": status.head}))
     else:
         typer.echo(f"{id}: delivers from {status.cursor + 1} again; head {status.head}")
+
+
+def _revive(url: str, id: str, token: str | None, patience: float, *, as_json: bool) -> None:
+    with _client(url, token, patience) as client:
+        revived = client.revive(id)
+    if as_json:
+        typer.echo(json.dumps({"id": id, "replayed": revived.replayed, "trimmed": revived.trimmed}))
+    else:
+        typer.echo(f"{id}: dead letters to deliver again: {revived.replayed}; trimmed: {revived.trimmed}")
 
 
 def _begin_of(start: str) -> int | str:

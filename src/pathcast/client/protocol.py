@@ -27,7 +27,7 @@ W = TypeVar("W")
 # Statuses of a broker, or of a proxy before it, that is expected to answer soon.
 _TEMPORARY: Final = frozenset({429, 502, 503, 504})
 _PAGE: Final = 1_000
-_JSON: Final = {"content-type": "application/json"}
+JSON: Final = {"content-type": "application/json"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,12 +131,13 @@ class _Subscription(Struct):
     valid_from: int
     created: int
     config: dict[str, Any] = {}
+    sink: str | None = None
 
     def result(self) -> Subscription:
         xpath = self.filters[0].xpath
         return Subscription(
             self.id, self.subscriber, xpath.expression, xpath.namespaces, self.feeds, self.valid_from, self.created,
-            self.config,
+            self.config, self.sink,
         )  # fmt: skip
 
 
@@ -145,7 +146,8 @@ class _Page(Struct):
     next: str | None = None
 
 
-def _path(id: str, verb: str = "") -> str:
+def path_of(id: str, verb: str = "") -> str:
+    """The path of a subscription, or of something about it."""
     return f"/v1/subscriptions/{quote(id, safe='')}{verb}"
 
 
@@ -160,6 +162,7 @@ def subscribe(
     namespaces: Mapping[str, str] | None,
     start: int | str | datetime,
     subscriber: str | None,
+    sink: str | None,
     config: Mapping[str, float | None],
 ) -> Call[Subscription]:
     """Create or change a subscription."""
@@ -169,12 +172,21 @@ def subscribe(
     definition["config"] = {"from": begin, **{key: value for key, value in config.items() if value is not None}}
     if subscriber is not None:
         definition["subscriber"] = subscriber
-    return Call("PUT", _path(id), lambda answer: answer.decoded(_Subscription).result(), json.encode(definition), _JSON)
+    if sink is not None:
+        definition["sink"] = sink
+    return Call(
+        "PUT", path_of(id), lambda answer: answer.decoded(_Subscription).result(), json.encode(definition), JSON
+    )
 
 
 def subscription(id: str) -> Call[Subscription]:
     """Read a subscription."""
-    return Call("GET", _path(id), lambda answer: answer.decoded(_Subscription).result())
+    return Call("GET", path_of(id), lambda answer: answer.decoded(_Subscription).result())
+
+
+def secret(id: str) -> Call[str]:
+    """Read what the webhooks of a subscription are signed with."""
+    return Call("GET", path_of(id, "/secret"), lambda answer: answer.decoded(dict[str, str])["secret"])
 
 
 def unsubscribe(id: str) -> Call[None]:
@@ -185,7 +197,7 @@ def unsubscribe(id: str) -> Call[None]:
         if answer.status != 404 or answer.attempt == 1:
             answer.decoded(dict)
 
-    return Call("DELETE", _path(id), read)
+    return Call("DELETE", path_of(id), read)
 
 
 def subscriptions(after: str, subscriber: str | None) -> Call[tuple[list[Subscription], str | None]]:
@@ -207,7 +219,7 @@ def check(xpath: str, namespaces: Mapping[str, str] | None) -> Call[str]:
     def read(answer: Answer) -> str:
         return answer.decoded(dict[str, str])["normal_form"]
 
-    return Call("POST", "/v1/subscriptions:check", read, json.encode(_filters(xpath, namespaces)), _JSON)
+    return Call("POST", "/v1/subscriptions:check", read, json.encode(_filters(xpath, namespaces)), JSON)
 
 
 # Deliveries on request.
@@ -270,19 +282,19 @@ def pull(id: str, limit: int, wait: float) -> Call[Pulled]:
         )
 
     query = {"limit": str(limit), "wait": str(round(wait))}
-    return Call("POST", _path(id, ":pull"), read, query=query, wait=wait)
+    return Call("POST", path_of(id, ":pull"), read, query=query, wait=wait)
 
 
 def acknowledge(id: str, deliveries: Iterable[Delivery | int]) -> Call[None]:
     """Acknowledge deliveries."""
     content = json.encode({"sequences": _sequences(deliveries)})
-    return Call("POST", _path(id, ":ack"), lambda answer: _none(answer.decoded(dict)), content, _JSON)
+    return Call("POST", path_of(id, ":ack"), lambda answer: _none(answer.decoded(dict)), content, JSON)
 
 
 def give_back(id: str, deliveries: Iterable[Delivery | int], delay: float) -> Call[None]:
     """End leases without acknowledging."""
     content = json.encode({"sequences": _sequences(deliveries), "delay": delay})
-    return Call("POST", _path(id, ":nack"), lambda answer: _none(answer.decoded(dict)), content, _JSON)
+    return Call("POST", path_of(id, ":nack"), lambda answer: _none(answer.decoded(dict)), content, JSON)
 
 
 def _begin(start: int | str | datetime) -> int | str:
@@ -293,12 +305,12 @@ def _begin(start: int | str | datetime) -> int | str:
 def replay(id: str, start: int | str | datetime) -> Call[Status]:
     """Move a cursor."""
     content = json.encode({"from": _begin(start)})
-    return Call("POST", _path(id, ":replay"), lambda answer: answer.decoded(Status), content, _JSON)
+    return Call("POST", path_of(id, ":replay"), lambda answer: answer.decoded(Status), content, JSON)
 
 
 def status(id: str) -> Call[Status]:
     """Where a subscription is."""
-    return Call("GET", _path(id, "/status"), lambda answer: answer.decoded(Status))
+    return Call("GET", path_of(id, "/status"), lambda answer: answer.decoded(Status))
 
 
 def document(sequence: int) -> Call[bytes]:
@@ -332,7 +344,7 @@ class EventReader:
     """
 
     def __init__(self, id: str, after: int | None, *, bodies: bool) -> None:
-        self.path = _path(id, "/events")
+        self.path = path_of(id, "/events")
         self.query = {} if bodies else {"bodies": "links"}
         self.position = after
         self.ended = False

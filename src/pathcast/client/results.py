@@ -21,7 +21,10 @@ class Published:
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """A standing subscription. It matches documents from the sequence `valid_from` on, of `feeds` or of all feeds."""
+    """A standing subscription. It matches documents from the sequence `valid_from` on, of `feeds` or of all feeds.
+
+    sink: the URL that deliveries are sent to, None if they are pulled or read as events.
+    """
 
     id: str
     subscriber: str
@@ -31,6 +34,7 @@ class Subscription:
     valid_from: int
     created: int
     config: Mapping[str, Any] = field(default_factory=dict)
+    sink: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +92,23 @@ class Pulled:
 
     deliveries: tuple[Delivery, ...]
     gap: Gap | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetter:
+    """A delivery that was given up after some attempts. reason: `max_deliver`, or `trimmed` with its document."""
+
+    sequence: int
+    attempts: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Revived:
+    """How many dead letters are due again (`replayed`), and of how many the documents were trimmed."""
+
+    replayed: int
+    trimmed: int
 
 
 @dataclass(frozen=True, slots=True)

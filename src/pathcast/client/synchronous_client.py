@@ -12,13 +12,13 @@ from pathcast.extras import extra
 with extra("client"):
     import httpx
 
-from . import addresses, protocol
+from . import addresses, dead_letters, protocol
 from .addresses import Addresses
 from .broker_errors import UnreachableError
 from .explanation import Explanation
 from .protocol import Answer, Call, EventReader
 from .publication import Publication
-from .results import Delivery, Explained, Gap, Published, Pulled, Status, Subscription
+from .results import DeadLetter, Delivery, Explained, Gap, Published, Pulled, Revived, Status, Subscription
 from .retries import OnRetry, Retries
 
 T = TypeVar("T")
@@ -132,10 +132,14 @@ class Client:
         in_flight: int | None = None,
         ack_wait: float | None = None,
         max_deliver: int | None = None,
+        sink: str | None = None,
     ) -> Subscription:
-        """Create or change a subscription to some feeds, or to all; `start` is `"now"`, a sequence or a time."""
+        """Create or change a subscription to some feeds, or to all; `start` is `"now"`, a sequence or a time.
+
+        With a `sink`, a URL, the broker sends deliveries there by POST, signed with `secret(id)`; without, it stops.
+        """
         config = {"in_flight": in_flight, "ack_wait": ack_wait, "max_deliver": max_deliver}
-        return self._answer(protocol.subscribe(id, xpath, feeds, namespaces, start, subscriber, config))
+        return self._answer(protocol.subscribe(id, xpath, feeds, namespaces, start, subscriber, sink, config))
 
     def unsubscribe(self, id: str) -> None:
         """End a subscription."""
@@ -151,6 +155,10 @@ class Client:
         while after is not None:
             page, after = self._answer(protocol.subscriptions(after, subscriber))
             yield from page
+
+    def secret(self, id: str) -> str:
+        """What the webhooks of a subscription with a sink are signed with."""
+        return self._answer(protocol.secret(id))
 
     def check(self, xpath: str, namespaces: Mapping[str, str] | None = None) -> str:
         """The normal form of an expression; `BrokerError` if it is not supported."""
@@ -191,6 +199,20 @@ class Client:
     def replay(self, id: str, start: int | str | datetime) -> Status:
         """Move the cursor, so that deliveries from `start` on come again: a sequence, a time, or `"now"`."""
         return self._answer(protocol.replay(id, start))
+
+    def dead_letters(self, id: str) -> Iterator[DeadLetter]:
+        """Deliveries that were given up, by sequence."""
+        after: int | None = 0
+        while after is not None:
+            page, after = self._answer(dead_letters.dead_letters(id, after))
+            yield from page
+
+    def revive(self, id: str) -> Revived:
+        """Make the dead letters due again, with attempts from 1.
+
+        If the connection breaks and the call is repeated, it does not count what the first attempt made due again.
+        """
+        return self._answer(dead_letters.revive(id))
 
     def status(self, id: str) -> Status:
         """Cursor, head and lag of a subscription."""
