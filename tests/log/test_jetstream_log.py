@@ -526,7 +526,7 @@ def test_damaged_messages_are_reported():
 
 @pytest.mark.parametrize("wrong", ["", "a.b", "a b", "*", "x" * 201])
 def test_a_name_is_one_that_a_stream_may_have(wrong):
-    with pytest.raises(ValueError, match="name="):
+    with pytest.raises(ValueError, match="the name of a log must"):
         JetStreamLog.open("nats://127.0.0.1:1", wrong)
 
 

@@ -64,7 +64,7 @@ class History(RuleBasedStateMachine):
             self.log.write_checkpoint(sequence, data)
             self.checkpoint = Checkpoint(sequence, data)
         else:
-            with pytest.raises(ValueError, match=f"sequence={sequence}"):
+            with pytest.raises(ValueError, match=f"sequence must be .*, got {sequence}$"):
                 self.log.write_checkpoint(sequence, data)
 
     @rule(back=st.integers(-1, 10))

@@ -204,7 +204,7 @@ class SqliteLog:
     def begin_at(self, sequence: int) -> None:
         """Let a log that never had a record begin with this sequence."""
         if not 1 <= sequence < END_OF_NUMBERS:
-            raise ValueError(f"sequence={sequence}: must be at least 1 and less than 2**63")
+            raise ValueError(f"sequence must be at least 1 and less than 2**63, got {sequence}")
         self._check_writable()
         if self._head >= self.first or latest_checkpoint(self.folder) is not None:
             raise LogError(f"the log in {self.folder} is not new; import into an empty folder")
@@ -292,7 +292,7 @@ class SqliteLog:
         latest = latest_checkpoint(self.folder)
         lowest = self.first - 1 if latest is None else latest
         if not lowest <= sequence <= self._head:
-            raise ValueError(f"sequence={sequence}: a checkpoint must be between {lowest} and {self._head} here")
+            raise ValueError(f"sequence must be from {lowest} to {self._head}, the head of the log, got {sequence}")
         write_checkpoint(self.folder, sequence, data)
 
     def trim(self, begin: int) -> int:
