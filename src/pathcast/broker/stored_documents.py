@@ -3,7 +3,7 @@
     feed "news"     [1 … 70: 1.0 MB] [71 … 140: 1.1 MB] [151 … 160: 0.2 MB]
 
 Invariant: a block is of documents that follow each other in their feed; a feed has one for every `grain` bytes.
-Cost: reading the log once, some 20 µs per document; 64 blocks per feed for the bytes that it keeps.
+Cost: reading the log once, some 2 µs per record in SQLite; 64 blocks per feed for the bytes that it keeps.
 """
 
 from collections import deque
