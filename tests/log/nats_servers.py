@@ -60,7 +60,9 @@ class NatsServer:
 
     def wait(self) -> None:
         """Wait until the server accepts connections."""
+        deadline = time.monotonic() + 60
         while True:
+            assert time.monotonic() < deadline, f"waited 60 seconds for nats-server: see {self._file.parent}/log"
             assert self._process is not None
             assert self._process.poll() is None, f"nats-server ended: see {self._file.parent}/log"
             try:

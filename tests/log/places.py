@@ -63,7 +63,7 @@ class SettableClock:
 
 @dataclass
 class ListLog:
-    """What a log must contain: the model that other logs are compared with."""
+    """The model of a log, with which other logs are compared."""
 
     first: int = 1
     entries: list[LogEntry] = field(default_factory=list)

@@ -65,7 +65,7 @@ def test_other_columns_are_rejected():
     sink = io.BytesIO()
     with pa.ipc.new_stream(sink, pa.schema([("a", pa.int8())])):
         pass
-    with pytest.raises(LogError, match="not records of a log, but columns a"):
+    with pytest.raises(LogError, match="the data is not a Pathcast log: its columns are a"):
         list(read_arrow(sink.getvalue()))
 
 

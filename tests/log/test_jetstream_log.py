@@ -1,4 +1,4 @@
-"""What only a log in JetStream does: take-over, unknown outcomes, large bodies, limits of the server."""
+"""Behaviour of logs in JetStream alone: take-over, unknown outcomes, large bodies, limits of the server."""
 
 import asyncio
 import json
@@ -17,6 +17,7 @@ import pytest
 
 from pathcast.extras import MissingExtraError
 from pathcast.log import FencedError, JetStreamLog, LogEntry, LogError, LogFullError, LogRecord, TrimmedError
+from pathcast.log.jetstream.large_body_parts import Parts
 from pathcast.log.jetstream.message_contents import (
     append_data,
     read_append,
@@ -223,7 +224,7 @@ def test_a_lost_connection_does_not_wait_for_an_answer(own_server, name):
     own_server.pause()
     killer = Timer(0.5, own_server.kill)
     killer.start()
-    with pytest.raises(LogError, match="connection was lost.*nobody knows"):
+    with pytest.raises(LogError, match="connection was lost.*is unknown"):
         log.append(records(1, 4))
     killer.join()
     own_server.start()
@@ -276,6 +277,23 @@ def test_an_append_larger_than_a_message_is_stored_as_a_whole(nats_server, name)
     assert log.trim(21_000) == 1001
     assert log.trim(21_001) == 21_001
     assert state(nats_server, f"{name}-parts")["messages"] == 0
+    log.close()
+
+
+def test_single_records_of_a_large_append_fetch_it_once(nats_server, name, monkeypatch):
+    log = JetStreamLog.open(nats_server.url, name)
+    given = [LogRecord("document", b"{}", b"%d" % at * 10_000) for at in range(300)]
+    log.append(given)
+    fetched, get = [], Parts.get
+
+    def counted(self, use, part, length):
+        fetched.append(part)
+        return get(self, use, part, length)
+
+    monkeypatch.setattr(Parts, "get", counted)
+    for at in (5, 200, 100):
+        assert [entry.body for entry in log.read(at + 1, at + 2)] == [given[at].body]
+    assert len(fetched) == 1
     log.close()
 
 
@@ -345,9 +363,9 @@ def test_an_append_without_a_server_fails_and_nothing_is_lost(own_server, name):
     log = JetStreamLog.open(own_server.url, name, timeout=0.5)
     log.append(records(3))
     own_server.kill()
-    with pytest.raises(LogError, match="no server|nobody knows"):
+    with pytest.raises(LogError, match="no server|is unknown"):
         log.append(records(1, 4))
-    with pytest.raises(LogError, match="failed before"):
+    with pytest.raises(LogError, match="an earlier write failed"):
         log.append(records(1, 4))
     with pytest.raises(LogError, match="no answer"):
         list(log.read(1))
@@ -367,11 +385,11 @@ def test_an_append_without_an_answer_may_be_there_after_opening_again(own_server
     log.append(records(3))
     own_server.pause()
     given = [*records(1, 4), *records(1, 5, "other")] if several else records(2, 4)
-    with pytest.raises(LogError, match="nobody knows"):
+    with pytest.raises(LogError, match="is unknown"):
         log.append(given)
     own_server.resume()
     sleep(0.2)
-    with pytest.raises(LogError, match="failed before"):
+    with pytest.raises(LogError, match="an earlier write failed"):
         log.append(given)
     assert log.head == 3
     again = JetStreamLog.open(own_server.url, name)
@@ -403,7 +421,7 @@ def test_acknowledged_records_that_a_server_lost_are_reported(own_server, folder
 
 def test_a_stream_that_does_not_keep_records_is_not_taken(nats_server, name):
     asked(nats_server, f"$JS.API.STREAM.CREATE.{name}", {"name": name, "subjects": [f"{name}.>"], "max_msgs": 9})
-    with pytest.raises(LogError, match="max_msgs is 9") as caught:
+    with pytest.raises(LogError, match="max_msgs must be -1, got 9") as caught:
         JetStreamLog.open(nats_server.url, name)
     assert "allow_direct" in str(caught.value)
 
@@ -432,7 +450,7 @@ def test_a_deleted_message_is_reported(nats_server, name):
     with pytest.raises(LogError, match="record 4 .* is missing"):
         list(log.read(1))
     log.close()
-    with pytest.raises(LogError, match="has 3 of its messages 1 to 4"):
+    with pytest.raises(LogError, match="has only 3 of its messages 1 to 4"):
         JetStreamLog.open(nats_server.url, name)
 
 

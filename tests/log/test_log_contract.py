@@ -1,4 +1,4 @@
-"""What every log does: tests of the contract in log_contract.py, for each kind of log."""
+"""The contract of logs (log_contract.py), for each kind of log."""
 
 import pickle
 from itertools import pairwise
@@ -105,6 +105,20 @@ def test_times_never_run_backwards(place):
     times = [entry.time for entry in log.read(1)]
     assert times == [1000] * 3 + [1500] * 9 + [1600] * 4
     log.close()
+
+
+def test_the_time_of_a_log_is_that_of_its_last_records(place):
+    clock = SettableClock(50)
+    log = place.open(clock)
+    assert log.time == 0
+    for now in (60, 40, 90):
+        clock.now = now
+        log.append(records(3))
+        assert {entry.time for entry in log.read(log.head - 2)} == {log.time}
+    log.close()
+    again = place.open(clock)
+    assert again.time == 90
+    again.close()
 
 
 def test_a_time_leads_to_the_first_record_at_or_after_it(place):
@@ -266,7 +280,7 @@ def test_only_a_new_log_begins_at_a_given_sequence(log):
     log.begin_at(5)
     log.begin_at(7)
     log.append(records(1, 7))
-    with pytest.raises(LogError, match="new"):
+    with pytest.raises(LogError, match="already has records"):
         log.begin_at(9)
     assert (log.first, log.head) == (7, 7)
 
@@ -279,7 +293,7 @@ def test_a_log_begins_at_one_at_least(log, wrong):
 
 def test_a_log_with_a_checkpoint_is_not_new(log):
     log.write_checkpoint(0, b"")
-    with pytest.raises(LogError, match="new"):
+    with pytest.raises(LogError, match="already has records"):
         log.begin_at(9)
 
 

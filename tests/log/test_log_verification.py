@@ -67,7 +67,7 @@ def test_times_that_run_backwards_are_reported():
 
     report = verify(Wrong())  # type: ignore[arg-type]
     assert [str(problem) for problem in report.problems] == [
-        "record 6: time 9 is before that of the record before it, 10",
+        "record 6: time 9 is earlier than 10, the time of the previous record",
         "records 1 to 4 are neither in the log nor covered by a checkpoint",
     ]
 

@@ -91,7 +91,7 @@ def test_there_is_a_limit_on_leases(small_log):
     clock = Seconds()
     leases = ReadLeases(small_log, most=2, seconds=10, clock=clock)
     first, _ = leases.take(1), leases.take(1)
-    with pytest.raises(LimitError, match="2 readers"):
+    with pytest.raises(LimitError, match="all 2 read leases"):
         leases.take(1)
     leases.release(first.id)
     leases.take(1)

@@ -312,7 +312,7 @@ def test_after_an_error_nobody_appends_until_the_log_is_opened_again(folder):
     writer_of(log).close()  # stands for a disk that fails
     with pytest.raises(LogError, match="cannot write"):
         log.append(records(1, 4))
-    with pytest.raises(LogError, match="failed before"):
+    with pytest.raises(LogError, match="an earlier write failed"):
         log.append(records(1, 4))
     assert len(contents(log)) == 3
     log.close()
@@ -527,7 +527,7 @@ def test_a_log_is_read_while_it_grows_and_is_trimmed(folder):
                 lambda: other.trim(51),
                 lambda: other.begin_at(3),
             ):
-                with pytest.raises(LogError, match="to read only"):
+                with pytest.raises(LogError, match="open read-only"):
                     write()
 
 

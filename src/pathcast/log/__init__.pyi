@@ -1,5 +1,6 @@
 from .arrow_records import BATCH_BYTES as BATCH_BYTES
 from .arrow_records import BATCH_RECORDS as BATCH_RECORDS
+from .arrow_records import EXPIRED as EXPIRED
 from .arrow_records import ArrowWriter as ArrowWriter
 from .arrow_records import arrow_schema as arrow_schema
 from .arrow_records import read_arrow as read_arrow

@@ -10,8 +10,8 @@ Cost: 1 µs of CPU time per record, and a copy of its body.
 """
 
 import io
-from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, BinaryIO
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, BinaryIO, Final
 
 from pathcast.extras import extra
 
@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 
 # A batch ends with the record that reaches one of these.
 BATCH_RECORDS, BATCH_BYTES = 4096, 4 << 20
+
+
+# The metadata of a broker's stream that has, per feed, the first sequence that has not expired, as JSON.
+EXPIRED: Final = "pathcast.expired"
 
 
 def arrow_schema() -> "pyarrow.Schema":
@@ -42,14 +46,15 @@ def arrow_schema() -> "pyarrow.Schema":
 class ArrowWriter:
     """Writes records as an Arrow IPC stream: `batch` and `end` return the stream's next bytes."""
 
-    def __init__(self) -> None:
+    def __init__(self, metadata: Mapping[str, str] | None = None) -> None:
+        """`metadata`: of the stream's schema, for its readers."""
         with extra("parquet"):
             import pyarrow as pa
 
         self._pa = pa
         self._schema = arrow_schema()
         self._sink = io.BytesIO()
-        self._writer = pa.ipc.new_stream(self._sink, self._schema)
+        self._writer = pa.ipc.new_stream(self._sink, self._schema.with_metadata(metadata))
 
     def batch(self, entries: Sequence[LogEntry]) -> bytes:
         """Some records, at least one."""
@@ -102,7 +107,10 @@ def read_arrow(source: "bytes | BinaryIO | pyarrow.NativeFile") -> Iterator[LogE
     try:
         with pa.ipc.open_stream(source) as reader:
             if not reader.schema.equals(arrow_schema()):
-                raise LogError(f"these are not records of a log, but columns {', '.join(reader.schema.names)}")
+                raise LogError(
+                    f"the data is not a Pathcast log: its columns are {', '.join(reader.schema.names)}; give the "
+                    "response of GET /v1/log"
+                )
             rows = None
             for batch in reader:
                 rows = batch.num_rows
@@ -110,6 +118,6 @@ def read_arrow(source: "bytes | BinaryIO | pyarrow.NativeFile") -> Iterator[LogE
                 columns[1] = columns[1].cast(pa.int64())
                 yield from map(LogEntry, *(column.to_pylist() for column in columns))
     except pa.ArrowInvalid as error:
-        raise LogError(f"the stream of records is damaged: {error}; request it again") from error
+        raise LogError(f"the stream of records is damaged: {error}; request the message again") from error
     if rows != 0:
-        raise LogError("the stream of records was cut; request the rest")
+        raise LogError("the stream of records is truncated; request the rest")

@@ -33,7 +33,7 @@ def system_clock() -> int:
 
 
 class LogRecord(NamedTuple):
-    """What is appended."""
+    """A record to append."""
 
     kind: str
     meta: bytes
@@ -51,7 +51,7 @@ class LogEntry(NamedTuple):
 
 
 class Checkpoint(NamedTuple):
-    """What the owner of a log made of all records up to and including `sequence`."""
+    """A checkpoint: the owner's summary of all records up to and including `sequence`."""
 
     sequence: int
     data: bytes
@@ -79,7 +79,7 @@ class TrimmedError(LogError):
     @classmethod
     def before(cls, begin: int, first: int) -> "TrimmedError":
         """The error for a read from `begin` when the oldest record is `first`."""
-        return cls(f"records {begin} to {first - 1} of the log were trimmed; read from {first}", first=first)
+        return cls(f"the log has trimmed records {begin} to {first - 1}; read from {first}", first=first)
 
 
 # SQLite's limit for a row is 1,000,000,000 bytes.
@@ -92,21 +92,36 @@ def check_contents(records: Sequence[Any]) -> None:
     """`TypeError` or `ValueError` unless these records can be stored: every log rejects the same ones."""
     for at, record in enumerate(records):
         if not isinstance(record.kind, str) or not isinstance(record.meta, bytes) or not isinstance(record.body, bytes):
-            raise TypeError(f"records[{at}]: kind must be str, meta and body must be bytes")
+            raise TypeError(
+                f"record {at} of the call must have kind of type str, meta and body of type bytes, got "
+                f"{type(record.kind).__name__}, {type(record.meta).__name__} and {type(record.body).__name__}"
+            )
         record.kind.encode()
         if (size := len(record.meta) + len(record.body)) > _RECORD_BYTES:
-            raise ValueError(f"records[{at}]: {size} bytes; a record has at most {_RECORD_BYTES}")
+            raise ValueError(
+                f"record {at} of the call has {size:,} bytes of meta and body; at most {_RECORD_BYTES:,} allowed; "
+                "divide it"
+            )
 
 
 def check_continuation(entries: Sequence[LogEntry], head: int, time: int) -> None:
     """`ValueError` unless these entries continue a log with this head, the last record of which has this time."""
     for at, entry in enumerate(entries):
         if entry.sequence != head + 1 + at:
-            raise ValueError(f"entries[{at}]: sequence {entry.sequence} does not follow {head + at}")
+            raise ValueError(
+                f"the log needs sequence {head + 1 + at} next, got {entry.sequence} in entry {at}; "
+                "give entries without gaps"
+            )
         if entry.time < time:
-            raise ValueError(f"entries[{at}]: time {entry.time} is before that of the record before it, {time}")
+            raise ValueError(
+                f"record {entry.sequence} has time {entry.time}, but the previous record has time {time}; give "
+                "times in "
+                "ascending order"
+            )
         if max(entry.sequence, entry.time) >= END_OF_NUMBERS:
-            raise ValueError(f"entries[{at}]: sequence and time must be less than 2**63")
+            raise ValueError(
+                f"sequence and time of a record must be less than 2**63, got {entry.sequence} and {entry.time}"
+            )
         time = entry.time
 
 
@@ -121,12 +136,18 @@ class Log(Protocol):
     def head(self) -> int:
         """The sequence of the last durable record; 0 if there has never been one."""
 
+    @property
+    def time(self) -> int:
+        """The time of the last durable record, for the process that appends; 0 if there is none. All records of one
+        call of `append` have the same time.
+        """
+
     def append(self, records: Sequence[LogRecord]) -> int:
         """Append all records or none; return the sequence of the first. They are durable when this returns.
 
         `LogFullError` if there is no space: nothing was appended. `TypeError` or `ValueError` for records that cannot
-        be stored (`check_contents`). After any other error nobody knows whether the
-        records are in the log, and the log rejects further appends: close the log, open it again and look.
+        be stored (`check_contents`). After any other error the records may
+        be in the log or not, and the log rejects further appends: close the log, open it again and look.
         """
 
     def begin_at(self, sequence: int) -> None:

@@ -39,7 +39,7 @@ Progress = Callable[[int, int], object]
 
 
 class TransferredLog(NamedTuple):
-    """What was exported or imported."""
+    """The extent of an export or import."""
 
     first: int
     head: int
@@ -103,7 +103,7 @@ def import_log(log: Log, source: BinaryIO, *, progress: Progress = lambda done, 
     except (ValueError, struct.error) as error:
         raise stream.damaged(str(error)) from error
     if not whole:
-        raise stream.damaged("records or the checkpoint are missing")
+        raise stream.damaged("records, or the checkpoint, are missing")
     return imported
 
 
@@ -144,7 +144,7 @@ def _records(content: bytes) -> Sequence[LogEntry]:
             place += length
         entries.append(LogEntry(sequence, time, parts[0].decode(), parts[1], parts[2]))
     if place != len(content):
-        raise ValueError("a record is cut")
+        raise ValueError("a record is incomplete")
     return entries
 
 
@@ -163,8 +163,13 @@ class _Blocks:
         line = self._read(len(FIRST_LINE), partly=True)
         if line != FIRST_LINE:
             if line.startswith(FIRST_LINE[:-2]) and line[len(FIRST_LINE) - 2 : len(FIRST_LINE) - 1].isdigit():
-                raise LogError("this export has a later format; import it with a later Pathcast")
-            raise LogError(f"this is no export of a log: it does not begin with {FIRST_LINE.decode().strip()!r}")
+                raise LogError(
+                    f"this export has a later format, {line.decode().strip()!r}; import it with a later Pathcast"
+                )
+            raise LogError(
+                f"not an export of a log: the file begins with {line!r}, expected {FIRST_LINE!r}; give a file that "
+                "pathcast log export wrote"
+            )
 
     def next(self) -> tuple[bytes, bytes]:
         """The name and content of the next block."""
@@ -172,7 +177,7 @@ class _Blocks:
         name, length = _BLOCK.unpack(start)
         checksum = self._read(4)
         if length > _LONGEST_BLOCK:
-            raise self.damaged("a block is too long")
+            raise self.damaged(f"a block has {length:,} bytes; at most {_LONGEST_BLOCK:,} are possible")
         content = self._read(length)
         if crc32(content, crc32(start)).to_bytes(4, "big") != checksum:
             raise self.damaged("a block has a wrong checksum")

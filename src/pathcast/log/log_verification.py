@@ -30,7 +30,7 @@ class LogProblem:
 
 @dataclass
 class LogReport:
-    """What `verify` has read and found. `checkpoint` is the sequence of the checkpoint, if it is readable."""
+    """The report of `verify`. `checkpoint` is the sequence of the checkpoint, if it is readable."""
 
     first: int
     head: int
@@ -60,7 +60,7 @@ def verify(log: Log, *, progress: Callable[[int], object] = lambda done: None) -
         report.records += 1
         report.bytes += len(entry.meta) + len(entry.body)
         if entry.time < time:
-            _add(report, entry.sequence, f"time {entry.time} is before that of the record before it, {time}")
+            _add(report, entry.sequence, f"time {entry.time} is earlier than {time}, the time of the previous record")
         time = max(time, entry.time)
         if entry.sequence % _PROGRESS == 0:
             progress(entry.sequence - report.first + 1)

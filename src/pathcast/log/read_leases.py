@@ -71,7 +71,10 @@ class ReadLeases:
             if begin < first:
                 raise TrimmedError.before(begin, first)
             if len(self._leases) >= self._most:
-                raise LimitError(f"{self._most} readers have leases on the log; try again later, or raise `most`")
+                raise LimitError(
+                    f"all {self._most} read leases of the log are in use; try again later, or raise `leases` in [log] "
+                    "of the broker file"
+                )
             until = now + self.longest
             expires = now + (self._seconds if seconds is None else seconds)
             lease = ReadLease(secrets.token_hex(8), begin, min(expires, until), until)
@@ -100,7 +103,7 @@ class ReadLeases:
         return len(self._leases)
 
     def seconds_left(self, lease: ReadLease) -> tuple[float, float]:
-        """How long a lease lasts unless it is extended, and at most."""
+        """The seconds until a lease expires unless it is extended, and until it expires in any case."""
         now = self._clock()
         return max(0.0, lease.expires - now), max(0.0, lease.until - now)
 

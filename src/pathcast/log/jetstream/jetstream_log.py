@@ -17,9 +17,9 @@ nothing. No client can see this setting.
 publish if there is a later one. Opening writes a control message: from then on, every change by a process that
 opened the log earlier fails with `FencedError`, and that process can only read.
 
-**Nobody knows** whether records are stored if the answer to a publish does not arrive. `append` then raises
-`LogError`, and this object rejects further changes. Opening the log again reads what is there; a late message of the
-earlier publish cannot arrive afterwards, since the control message of the opening comes first.
+**The outcome is unknown** if the answer to a publish does not arrive: the records may be stored or not. `append` then
+raises `LogError`, and this object rejects further changes. Opening the log again reads what is there; a late message
+of the earlier publish cannot arrive afterwards, since the control message of the opening comes first.
 
 Invariant: only the owner of the last control message writes. Everything before the control message's `first` is
 trimmed, also while the messages are still there.
@@ -126,7 +126,7 @@ class JetStreamLog:
         try:
             owner = Owner(f"{socket.gethostname()}:{os.getpid()}", uuid4().hex, clock())
             log = cls(connection, name, owner, clock)
-            log._failure = LogError("it is followed, not owned; call take_over() first")
+            log._failure = LogError("this process follows the log and does not own it; call take_over() first")
             Stream(connection, f"{name}-parts").create(replicas)
             log._stream.create(replicas)
         except BaseException:
@@ -139,7 +139,10 @@ class JetStreamLog:
         self._check_open()
         last = self._stream.last(f"{self.name}.>")
         if (0 if last is None else last.sequence) < self._extent.last:
-            raise LogError(f"the servers of the stream {self.name!r} lost messages; restore a backup of it")
+            raise LogError(
+                f"the stream {self.name!r} no longer has message {self._extent.last}: its servers lost messages; "
+                "restore a backup of the stream"
+            )
         if last is not None and last.sequence > self._extent.last:
             self._extent.begin = max(self._stream.state().first, 1)
             self._continue_after(last)
@@ -155,8 +158,9 @@ class JetStreamLog:
             state = self._stream.state()
             if state.messages not in {0, state.last + 1 - state.first}:
                 raise LogError(
-                    f"the stream {self.name!r} has {state.messages} of its messages {state.first} to {state.last}; "
-                    "restore a backup of it"
+                    f"the stream {self.name!r} has only {state.messages} of its messages {state.first} to "
+                    f"{state.last}; "
+                    "restore a backup of the stream"
                 )
             self._extent.begin, self._extent.last = max(state.first, 1), state.last
             if state.last > 0:
@@ -174,7 +178,7 @@ class JetStreamLog:
     def _continue_after(self, last: Message | None) -> None:
         """Take over the state as of the last message."""
         if last is None:
-            raise LogError(f"all messages of the stream {self.name!r} were deleted; restore a backup of it")
+            raise LogError(f"all messages of the stream {self.name!r} were deleted; restore a backup of the stream")
         content = self._reader.content(last)
         control = self._reader.last_control()
         self._extent.last, self._extent.head, self._time = last.sequence, content.last, content.time
@@ -198,6 +202,11 @@ class JetStreamLog:
     def head(self) -> int:
         """The sequence of the last durable record; 0 if there has never been one."""
         return self._extent.head
+
+    @property
+    def time(self) -> int:
+        """The time of the last durable record, for the process that appends; 0 if there is none."""
+        return self._time
 
     def append(self, records: Sequence[LogRecord]) -> int:
         """Append all records or none; return the sequence of the first. They are durable when this returns."""
@@ -241,7 +250,7 @@ class JetStreamLog:
 
     def _publish(self, subject: str, data: bytes) -> None:
         """Write a message after the last one that this process knows of."""
-        self._failure = LogError("an earlier change was interrupted; open the log again")
+        self._failure = LogError(f"an earlier change of the log {self.name!r} was interrupted; open the log again")
         try:
             last = self._stream.publish(f"{self.name}.{subject}", data, self._extent.last)
         except LogFullError:
@@ -254,7 +263,10 @@ class JetStreamLog:
             self._failure = error
             raise
         if last != self._extent.last + 1:
-            self._failure = LogError(f"message {self._extent.last + 1} of the log {self.name!r} was stored as {last}")
+            self._failure = LogError(
+                f"message {self._extent.last + 1} of the log {self.name!r} was stored as message {last}: something "
+                "else wrote to its stream; restore a backup of the stream"
+            )
             raise self._failure
         self._failure = None
         self._extent.last = last
@@ -263,15 +275,17 @@ class JetStreamLog:
         """The error after a server rejected a change because of the last message."""
         last = self._stream.last(f"{self.name}.>")
         if last is None:
-            return LogError(f"the stream {self.name!r} was deleted or emptied; restore a backup of it")
+            return LogError(f"the stream {self.name!r} was deleted or emptied; restore a backup of the stream")
         if last.sequence < self._extent.last:
             return LogError(
                 f"the stream {self.name!r} ends with message {last.sequence}, but its servers acknowledged "
-                f"{self._extent.last}: they lost messages; restore a backup"
+                f"{self._extent.last} and have lost messages; restore a backup of the stream"
             )
         control = self._reader.last_control()
         if control.owner_id == self._owner.id:
-            return LogError(f"something other than Pathcast wrote to the stream {self.name!r}; restore a backup of it")
+            return LogError(
+                f"something other than Pathcast wrote to the stream {self.name!r}; restore a backup of the stream"
+            )
         return FencedError(
             f"another broker ({control.owner}) has taken over the log {self.name!r}; stop this one, or open the log "
             "again to take it back"
@@ -296,7 +310,7 @@ class JetStreamLog:
             raise ValueError(f"sequence must be at least 1, got {sequence}")
         self._check_writable()
         if self._extent.head >= self._extent.first or self._checkpoint is not None:
-            raise LogError(f"the log {self.name!r} is not new; import into one that does not exist yet")
+            raise LogError(f"the log {self.name!r} already has records; import into a new log")
         self._write_control(last=sequence - 1, first=sequence)
 
     def read(
@@ -350,8 +364,8 @@ class JetStreamLog:
         covered = self._checkpoint.sequence if self._checkpoint is not None else 0
         if begin - 1 > covered:
             raise LogError(
-                f"the latest checkpoint covers records up to {covered}; trim({begin}) would remove later ones; "
-                "write a checkpoint first"
+                f"trim({begin}) would remove records after {covered}, the last that the checkpoint covers; write a "
+                "checkpoint first"
             )
         if begin <= self._extent.first:
             return self._extent.first
@@ -393,7 +407,9 @@ class JetStreamLog:
     def _check_writable(self) -> None:
         self._check_open()
         if self._failure is not None:
-            raise type(self._failure)(f"the log {self.name!r} failed before: {self._failure.reason}")
+            raise type(self._failure)(
+                f"the log {self.name!r} cannot be written, because an earlier write failed: {self._failure.reason}"
+            )
 
     def close(self) -> None:
         """Disconnect; another process may open the log at any time, closed or not."""

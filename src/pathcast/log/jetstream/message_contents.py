@@ -1,4 +1,4 @@
-"""What the messages of a JetStream log contain.
+"""The contents of the messages of a JetStream log.
 
 Records: the message of one append, on the subject `LOG.record.one.KIND` or, with several kinds, `LOG.record.several`:
 
@@ -87,7 +87,7 @@ class StoredCheckpoint(msgspec.Struct, frozen=True):
 
 
 class Owner(NamedTuple):
-    """Who writes a log: a readable name, an id of this opening, and its time."""
+    """The writer of a log: a readable name, an id of this opening, and its time."""
 
     name: str
     id: str
@@ -155,7 +155,10 @@ def read_append(data: bytes) -> StoredAppend:
     _check_version(version)
     append = StoredAppend(size, first, time, parts_before, part, length, data[_HEADER.size :])
     if append.size < 1 or len(append.block) != (0 if append.is_apart else append.length):
-        raise LogError(f"damaged message in the log: {len(append.block)} bytes of {append.length}; restore a backup")
+        raise LogError(
+            f"damaged message in the log: its block has {len(append.block)} bytes, expected {append.length}; "
+            "restore a backup"
+        )
     return append
 
 
@@ -173,9 +176,14 @@ def read_records(append: StoredAppend, block: bytes) -> list[StoredRecord]:
             record = (sequence, kinds[kind], time, checksum, meta_length, body_length, part, block[begin:at])
             records.append(StoredRecord(*record))
     except (error, UnicodeDecodeError, IndexError) as problem:
-        raise LogError(f"damaged records {append.first} to {append.last}: {problem}; restore a backup") from problem
+        raise LogError(
+            f"damaged records {append.first} to {append.last} in the log: {problem}; restore the log from a backup"
+        ) from problem
     if at != len(block):
-        raise LogError(f"damaged records {append.first} to {append.last}: unexpected length; restore a backup")
+        raise LogError(
+            f"damaged records {append.first} to {append.last} in the log: {len(block)} bytes, expected {at}; restore "
+            "the log from a backup"
+        )
     return records
 
 
@@ -198,4 +206,6 @@ def read_control(data: bytes) -> Control:
 
 def _check_version(version: int) -> None:
     if version != _VERSION:
-        raise LogError(f"the log has messages of version {version}; this Pathcast reads version {_VERSION}: upgrade it")
+        raise LogError(
+            f"the log has messages of version {version}; this Pathcast reads version {_VERSION}; upgrade Pathcast"
+        )

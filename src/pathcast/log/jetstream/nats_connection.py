@@ -71,7 +71,8 @@ class NatsConnection:
             reason = self._problem or error
             reason_text = str(reason) or type(reason).__name__
             raise LogError(
-                f"cannot connect to {self.servers} ({reason_text}); is a NATS server running there?"
+                f"cannot connect to {self.servers} ({reason_text}); check the addresses, and that a NATS server "
+                "runs there"
             ) from error
 
     async def _remember(self, error: Exception) -> None:
@@ -96,7 +97,7 @@ class NatsConnection:
         with self._change:
             if self._closed:
                 work.close()
-                raise LogError("the log is closed")
+                raise LogError("the log is closed; open it again")
             future = asyncio.run_coroutine_threadsafe(work, self._loop)
         from nats.errors import Error
 
@@ -109,7 +110,7 @@ class NatsConnection:
         except CancelledError:
             if not self._closed:
                 raise
-            raise LogError("the log is closed") from None
+            raise LogError("the log is closed; open it again") from None
 
     @property
     def closed(self) -> bool:

@@ -86,17 +86,24 @@ class Stream:
             found = self._api("STREAM.INFO", {})["config"]
         except _AnswerError as error:
             if error.code != _NOT_FOUND:
-                raise LogError(f"cannot open the stream {self.name!r}: {error}") from error
+                raise LogError(
+                    f"cannot open the stream {self.name!r}: {error}; check the account and its JetStream permissions"
+                ) from error
             try:
                 found = self._api("STREAM.CREATE", wanted)["config"]
             except _AnswerError as failed:
-                raise LogError(f"cannot create the stream {self.name!r}: {failed}") from failed
+                raise LogError(
+                    f"cannot create the stream {self.name!r}: {failed}; check the JetStream limits and "
+                    "permissions of the NATS account"
+                ) from failed
         wrong = [
-            f"{key} is {found.get(key)!r}, not {value!r}" for key, value in wanted.items() if found.get(key) != value
+            f"{key} must be {value!r}, got {found.get(key)!r}"
+            for key, value in wanted.items()
+            if found.get(key) != value
         ]
         if wrong:
             raise LogError(
-                f"the stream {self.name!r} is not one for a log: {'; '.join(wrong)}; change it with "
+                f"the stream {self.name!r} has wrong settings for a log: {'; '.join(wrong)}; change them with "
                 "`nats stream edit`, or choose another name"
             )
 
@@ -128,14 +135,18 @@ class Stream:
         except _AnswerError as error:
             if error.code == _NOT_FOUND:
                 return None
-            raise LogError(f"cannot read the stream {self.name!r}: {error}") from error
+            raise LogError(
+                f"cannot read the stream {self.name!r}: {error}; check the server's log, then open the log again"
+            ) from error
         return Message(found["seq"], found["subject"], b64decode(found.get("data", "")))
 
     def _asked(self, verb: str, request: dict[str, Any]) -> dict[str, Any]:
         try:
             return self._api(verb, request)
         except _AnswerError as error:
-            raise LogError(f"the stream {self.name!r} rejected {verb}: {error}") from error
+            raise LogError(
+                f"the stream {self.name!r} rejected {verb}: {error}; check its settings and the account's permissions"
+            ) from error
 
     def _api(self, verb: str, request: dict[str, Any]) -> dict[str, Any]:
         return self._connection.run(self._repeated(f"$JS.API.{verb}.{self.name}", request))
@@ -159,8 +170,8 @@ class Stream:
                 reason = str(error) or reason
             if asyncio.get_running_loop().time() > deadline:
                 raise LogError(
-                    f"no answer from JetStream at {self._connection.servers} for {self.name!r} ({reason}); are its "
-                    "servers running, a majority of them for a replicated stream, with JetStream enabled?"
+                    f"no answer from JetStream at {self._connection.servers} for {self.name!r} ({reason}); check "
+                    "that JetStream is enabled, and that a majority of the servers runs"
                 )
             await asyncio.sleep(_PAUSE)
 
@@ -168,7 +179,7 @@ class Stream:
         """Store a message; return its sequence. It is durable when this returns.
 
         `ConflictError` if the last sequence is not `expected`, `LogFullError` if there is no space: nothing was stored.
-        After a `LogError` nobody knows.
+        After a `LogError` the outcome is unknown.
         """
         return self._connection.run(self.publishing(subject, data, expected))
 
@@ -187,14 +198,14 @@ class Stream:
             except (NoRespondersError, OutboundBufferLimitError) as error:
                 if clock() > deadline:
                     raise LogError(
-                        f"no server of {self._connection.servers} takes messages for {self.name!r}; start its "
+                        f"no server of {self._connection.servers} accepts messages for {self.name!r}; start its "
                         "servers, a majority of them for a replicated stream"
                     ) from error
                 await asyncio.sleep(_PAUSE)
             except (ConnectionLostError, Error) as error:
                 raise LogError(
-                    f"no answer from {self._connection.servers} ({error}): nobody knows whether the records are in the "
-                    "log; close the log and open it again"
+                    f"no answer from {self._connection.servers} ({error}): whether the records are in the log is "
+                    "unknown; close the log and open it again"
                 ) from error
         answer = json.loads(reply.data)
         if "error" in answer:
@@ -209,7 +220,9 @@ class Stream:
                 f"no space left in the stream {self.name!r} ({error}); trim the log, or raise the limits of stream, "
                 "account and server"
             )
-        return LogError(f"the stream {self.name!r} rejected records: {error}")
+        return LogError(
+            f"the stream {self.name!r} rejected records: {error}; check its settings, then open the log again"
+        )
 
     def batch(self, subject: str, sequence: int, count: int, max_bytes: int) -> list[Message]:
         """Some of the first messages on these subjects from a sequence on; none does not mean that there are none."""

@@ -5,6 +5,8 @@ lagging replica does not have yet, and what was trimmed. A read of one kind asks
 there is no more, and checks that the message with which it began is still there.
 
 Nothing is kept on the servers for a reader.
+
+Memory: the records of one large append, the last that was read.
 """
 
 from collections.abc import Iterator, Sequence
@@ -49,6 +51,7 @@ class Reader:
         self._stream = stream
         self._parts = parts
         self._extent = extent
+        self._large: tuple[bytes, list[StoredRecord]] | None = None  # the last append that was read from parts
 
     def entries(self, begin: int, end: int, kinds: Sequence[str] | None, *, bodies: bool) -> Iterator[LogEntry]:
         """The records from `begin` to before `end`, in order."""
@@ -103,13 +106,16 @@ class Reader:
             size = min(2 * size, _LARGEST_FETCH)
 
     def _records(self, append: StoredAppend) -> list[StoredRecord]:
-        block: bytes | None = append.block
-        if append.is_apart:
+        """The records of an append. Those of a large one stay in memory: readers of single documents come again."""
+        if not append.is_apart:
+            return read_records(append, append.block)
+        large = self._large
+        if large is None or large[0] != append.part:
             block = self._parts.get("body", append.part.hex(), append.length)
             if block is None:
                 raise self.missing(append.first)
-        assert block is not None
-        return read_records(append, block)
+            large = self._large = append.part, read_records(append, block)
+        return large[1]
 
     def _fetch(self, subject: str, position: int, count: int, size: int) -> list[Message]:
         """The next messages; none if there are no more."""
@@ -194,7 +200,7 @@ class Reader:
         return max(found, self._extent.first)
 
     def content(self, message: Message) -> StoredAppend | Control:
-        """What a message of the stream contains."""
+        """The content of a message of the stream."""
         return (
             read_control(message.data)
             if message.subject == f"{self._stream.name}.control"
@@ -205,5 +211,5 @@ class Reader:
         """The control message that counts now, of this process or another one."""
         message = self._stream.last(f"{self._stream.name}.control")
         if message is None:
-            raise LogError(f"the stream {self._stream.name!r} has no control message; restore a backup of it")
+            raise LogError(f"the stream {self._stream.name!r} has no control message; restore a backup of the stream")
         return read_control(message.data)

@@ -28,7 +28,7 @@ _REQUIRED_OF_LEASE = {**REQUIRED, "discard": "old", "max_msgs": 1}
 
 
 class _Holder(Struct):
-    """Who holds the lease."""
+    """The holder of the lease."""
 
     id: str
     address: str
@@ -110,7 +110,7 @@ class LogLease:
                 self._valid_until = float("-inf")
                 self.holder = "" if holder is None else holder.address
                 by = "another broker" if holder is None else f"the broker at {holder.address}"
-                raise FencedError(f"{by} has taken over the log {self._name!r}")
+                raise FencedError(f"{by} has taken over the log {self._name!r}; start this broker again as a standby")
             self._last = message.sequence  # an earlier renewal, whose answer was lost
 
     def _replace(self, sequence: int) -> bool:

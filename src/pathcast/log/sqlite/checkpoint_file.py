@@ -35,7 +35,7 @@ def read_checkpoint(folder: Path) -> Checkpoint | None:
         except FileNotFoundError:  # replaced by a later one in the meantime
             continue
         except OSError as error:
-            raise LogError(f"cannot read {path}: {error.strerror}") from error
+            raise LogError(f"cannot read {path}: {error.strerror}; check its permissions and the disk") from error
         marked = _ANY_MAGIC.match(content)
         if marked is not None and int(marked[1]) != _FORMAT:
             raise LogError(other_format(str(path), int(marked[1]), _FORMAT))
@@ -66,7 +66,7 @@ def write_checkpoint(folder: Path, sequence: int, data: bytes) -> None:
                 old.unlink()
     except OSError as error:
         new.unlink(missing_ok=True)
-        raise LogFullError(f"cannot write {path}: {error.strerror}; free disk space") from error
+        raise LogFullError(f"cannot write {path}: {error.strerror}; check permissions and free disk space") from error
 
 
 def _path(folder: Path, sequence: int) -> Path:

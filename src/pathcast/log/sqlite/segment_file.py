@@ -42,7 +42,7 @@ create table records (
 ) strict
 """
 _BODIES = "create table bodies (sequence integer primary key, body blob not null) strict"
-_PAGE_SIZE = 16_384
+PAGE_SIZE = 16_384
 _EMPTY_PAGES = 3
 # Bytes of records after which the write-ahead log is moved into the file.
 _WAL_BYTES = 4 << 20
@@ -115,7 +115,7 @@ class SegmentWriter:
         self.head: int = begin - 1 if head is None else head
         self.time: int = last_time or 0
         (pages,) = self._connection.execute("pragma page_count").fetchone()
-        self.bytes = (int(pages) - _EMPTY_PAGES) * _PAGE_SIZE  # of records, roughly
+        self.bytes = (int(pages) - _EMPTY_PAGES) * PAGE_SIZE  # of records, roughly
         self._in_wal = 0
         if first not in {None, begin}:
             self._connection.close()
@@ -129,7 +129,7 @@ class SegmentWriter:
         (version,) = execute("pragma user_version").fetchone()
         if (application, version) != (0, 0):
             check_format(self.path, application, version)
-        execute(f"pragma page_size = {_PAGE_SIZE}")
+        execute(f"pragma page_size = {PAGE_SIZE}")
         execute("pragma journal_mode = wal")
         execute("pragma synchronous = full")
         execute("pragma fullfsync = 1")

@@ -66,7 +66,7 @@ class IdleConnections:
 
 
 class SegmentReader:
-    """Reads one segment. `closed`: its file never changes any more. `keep`: whether connections may stay open."""
+    """Reads one segment. `closed`: its file no longer changes. `keep`: whether connections may stay open."""
 
     def __init__(self, folder: Path, begin: int, idle: IdleConnections, *, closed: bool, keep: bool = True) -> None:
         self.begin = begin
@@ -126,7 +126,7 @@ class SegmentReader:
         return entry
 
     def _damage(self, connection: sqlite3.Connection, begin: int, end: int, error: Exception) -> str:
-        """What to report: the first record that SQLite cannot read."""
+        """The reason to report: the first record that SQLite cannot read."""
         for sequence in range(begin, min(end, begin + _CHUNK_RANGE)):
             try:
                 connection.execute(f"select {_COLUMNS}, {_BODY} where sequence = ?", (sequence,)).fetchall()

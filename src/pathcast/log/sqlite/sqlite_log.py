@@ -39,6 +39,7 @@ from .checkpoint_file import latest_checkpoint, read_checkpoint, write_checkpoin
 from .folder_lock import shared_lock, sole_lock
 from .segment_file import SegmentWriter, is_closed, segment_begins, segment_path, wal_path
 from .segment_reader import IdleConnections, RetiredError, SegmentReader
+from .write_ahead_log_check import check_write_ahead_log
 
 # Bytes of records per segment.
 SEGMENT_BYTES = 256 << 20
@@ -91,11 +92,14 @@ class SqliteLog:
             raise
 
     def _open(self) -> None:
-        begins = segment_begins(self.folder) or [1]
+        begins = segment_begins(self.folder)
+        for begin in begins:
+            check_write_ahead_log(segment_path(self.folder, begin))
+        begins = begins or [1]
         for begin in begins[:-1]:
             path = segment_path(self.folder, begin)
             if not is_closed(path) and not SegmentWriter(self.folder, begin).finish():
-                raise LogError(f"cannot finish {path}: another process reads it; stop that process")
+                raise LogError(f"cannot close the segment {path}: another process is reading it; stop that process")
         self._segments = [self._reader(begin, closed=True) for begin in begins[:-1]]
         for segment, next_begin in zip(self._segments, begins[1:], strict=True):
             _check_continuity(segment, next_begin)
@@ -112,9 +116,11 @@ class SqliteLog:
     def _open_to_read(self, *, in_use: bool) -> None:
         begins = segment_begins(self.folder)
         if not begins:
-            raise LogError(f"there is no log in {self.folder}")
+            raise LogError(f"no log in {self.folder}; give the folder of a log")
         self._segments = [self._reader(begin, closed=True) for begin in begins[:-1]]
         path = segment_path(self.folder, begins[-1])
+        if not in_use:
+            check_write_ahead_log(path)
         # If nobody writes it and it has no write-ahead log, then the file has all its records.
         closed = is_closed(path) or not (in_use or wal_path(path).exists())
         self._segments.append(SegmentReader(self.folder, begins[-1], self._idle, closed=closed, keep=closed))
@@ -135,8 +141,13 @@ class SqliteLog:
         return self._head
 
     @property
+    def time(self) -> int:
+        """The time of the last durable record, for the process that appends; 0 if there is none."""
+        return self._time
+
+    @property
     def segments(self) -> int:
-        """How many segments the log has."""
+        """The number of segments of the log."""
         return len(self._segments)
 
     def append(self, records: Sequence[LogRecord]) -> int:
@@ -207,7 +218,7 @@ class SqliteLog:
             raise ValueError(f"sequence must be at least 1 and less than 2**63, got {sequence}")
         self._check_writable()
         if self._head >= self.first or latest_checkpoint(self.folder) is not None:
-            raise LogError(f"the log in {self.folder} is not new; import into an empty folder")
+            raise LogError(f"the log in {self.folder} already has records; import into an empty folder")
         assert self._writer is not None
         with self._change:
             old = self._segments[0]
@@ -301,7 +312,8 @@ class SqliteLog:
         covered = latest_checkpoint(self.folder) or 0
         if begin - 1 > covered:
             raise LogError(
-                f"the latest checkpoint covers records up to {covered}; trim({begin}) would remove later ones"
+                f"trim({begin}) would remove records after {covered}, the last that the checkpoint covers; write a "
+                "checkpoint first"
             )
         kept = max(0, bisect_right(self._segments, begin, key=attrgetter("begin")) - 1)
         if kept:
@@ -319,7 +331,9 @@ class SqliteLog:
                 segment.path.unlink()
                 flush(self.folder)  # in order: a power cut must not leave a gap
         except OSError as error:
-            raise LogError(f"cannot remove {error.filename}: {error.strerror}; remove it, or allow it") from error
+            raise LogError(
+                f"cannot remove {error.filename}: {error.strerror}; check the permissions of the folder"
+            ) from error
 
     def _check_not_trimmed_by_another(self, begin: int) -> None:
         """`TrimmedError` if the process that writes this log has removed a segment."""
@@ -328,14 +342,16 @@ class SqliteLog:
 
     def _check_open(self) -> None:
         if self._closed:
-            raise LogError(f"the log in {self.folder} is closed")
+            raise LogError(f"the log in {self.folder} is closed; open it again")
 
     def _check_writable(self) -> None:
         self._check_open()
         if self._read_only:
-            raise LogError(f"the log in {self.folder} was opened to read only")
+            raise LogError(f"the log in {self.folder} is open read-only; open it without read_only=True")
         if self._failure is not None:
-            raise LogError(f"the log in {self.folder} failed before: {self._failure}")
+            raise LogError(
+                f"the log in {self.folder} cannot be written, because an earlier write failed: {self._failure}"
+            )
 
     def close(self) -> None:
         """Release the log."""
