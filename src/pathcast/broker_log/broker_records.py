@@ -1,11 +1,12 @@
 """What the broker writes to its log: the kinds of records, each with a typed `meta` in JSON.
 
     document        a document; the body is its bytes as they came. `error` if it cannot be matched (a dead letter)
+    batch           a publisher's batch was published: the documents of the same append, all or none
     subscription    a subscription begins, or changes
     unsubscription  a subscription ends
     cursor          a subscriber acknowledged deliveries
     dead_letter     deliveries are given up; dead_letter_replay: they are due again
-    feed            a feed's settings
+    feed            a feed's settings, with the mappings by which its documents are matched, if there are any
     expiry          documents of a feed that are no longer delivered
     sink_disabled   a subscription's webhook is sent nothing more, until the subscription is put again
     settings        the settings of all feeds, and the version of what matching means
@@ -51,7 +52,10 @@ class Failure(Struct, frozen=True, omit_defaults=True):
 
 
 class DocumentRecord(Struct, frozen=True, omit_defaults=True):
-    """A document of a feed. `id` is the publisher's own, for deduplication; `attributes` are the CloudEvent's."""
+    """A document of a feed. `id` is the publisher's own, for deduplication; `attributes` are the CloudEvent's.
+
+    `schema`: it is matched by the mapping of this name that is in force at its sequence (feed_mediators.py).
+    """
 
     feed: str
     publisher: str = ""
@@ -59,9 +63,24 @@ class DocumentRecord(Struct, frozen=True, omit_defaults=True):
     media_type: str = "application/xml"
     attributes: dict[str, str] = {}
     error: Failure | None = None
+    schema: str | None = None
 
 
-class SubscriptionRecord(Struct, frozen=True, omit_defaults=True):
+class BatchRecord(Struct, frozen=True, omit_defaults=True):
+    """A publisher's batch: its documents are the records before this one, in the same append.
+
+    documents: how many the log has got; duplicates: how many it had already, under the same ids; kept: how many of
+    `documents` cannot be read and were kept as dead letters.
+    """
+
+    publisher: str
+    batch: str
+    documents: int
+    duplicates: int = 0
+    kept: int = 0
+
+
+class SubscriptionRecord(Struct, frozen=True, omit_defaults=True, gc=False):
     """A version of a subscription. `pattern` is the expression in normal form, without prefixes."""
 
     tenant: str
@@ -103,10 +122,22 @@ class CursorRecord(Struct, frozen=True, omit_defaults=True):
     replay: bool = False  # everything above the floor is delivered again, whatever was acknowledged or is out
 
 
+class FeedMediator(Struct, frozen=True):
+    """The schema that a feed's subscriptions use, and by the names of publishers' schemas, their mappings to it.
+
+    The schema is an indented text, as `str(SchemaTree)`; a mapping is a text in TOML, as `Mapping.write` makes it.
+    """
+
+    schema: str
+    mappings: dict[str, str]
+
+
 class FeedRecord(Struct, frozen=True, omit_defaults=True):
     """The settings of a feed. A limit that is missing is that of all feeds.
 
     keep_seconds, keep_bytes: how long, and how much of it, documents are delivered; expiry records carry that out.
+    mediator: documents from here on are matched in its schema; None matches them as they are.
+    creator: the tenant whose request created the feed, if it is known; a quota counts it.
     """
 
     name: str
@@ -114,6 +145,8 @@ class FeedRecord(Struct, frozen=True, omit_defaults=True):
     removed: bool = False
     keep_seconds: float | None = None
     keep_bytes: int | None = None
+    mediator: FeedMediator | None = None
+    creator: str | None = None
 
 
 class ExpiryRecord(Struct, frozen=True, omit_defaults=True):
@@ -142,6 +175,7 @@ class TenantRecord(Struct, frozen=True, omit_defaults=True):
 
 Meta = (
     DocumentRecord
+    | BatchRecord
     | SubscriptionRecord
     | UnsubscriptionRecord
     | CursorRecord
@@ -156,6 +190,7 @@ Meta = (
 DOCUMENT: Final = "document"
 KINDS: Final[dict[str, type[Meta]]] = {
     DOCUMENT: DocumentRecord,
+    "batch": BatchRecord,
     "subscription": SubscriptionRecord,
     "unsubscription": UnsubscriptionRecord,
     "cursor": CursorRecord,

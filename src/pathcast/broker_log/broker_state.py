@@ -5,26 +5,27 @@
 Live, after a restart and in any other reader of the log, the same records give the same state. The state is plain data:
 what matches documents (feed_index.py) is built from it.
 
-A *version* of a subscription matches document N when `begin <= N < end`. A change ends one version and begins the next,
-under the same cursor, so changing a subscription loses nothing. Ordinals number the versions in the order of the log.
-
 Only the sequencer's thread applies records. Other threads read single subscriptions; a subscription's versions are a
 tuple that is replaced.
 """
 
-import time
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
 
-from msgspec import DecodeError, Struct, ValidationError, msgpack
+import numpy as np
+from msgspec import DecodeError, Raw, Struct, ValidationError, msgpack, structs
 
 from pathcast.documents import Limits
+from pathcast.errors import PathcastError
+from pathcast.kernels import AnyArray
 from pathcast.log import LogError
 
 from .broker_records import (
+    BatchRecord,
     CursorRecord,
     DocumentRecord,
     ExpiryRecord,
+    FeedMediator,
     FeedRecord,
     Meta,
     SettingsRecord,
@@ -33,105 +34,25 @@ from .broker_records import (
     TenantRecord,
     UnsubscriptionRecord,
 )
-from .dead_letters import DeadLetter, DeadLetterRecord, DeadLetterReplayRecord, DeadLetters
+from .committed_batches import CommittedBatches, SavedBatch
+from .dead_letters import DeadLetterRecord, DeadLetterReplayRecord
 from .deduplication_window import SIZE, DeduplicationWindow
+from .feed_mediators import MediatorSpan, MediatorSpans, mediators_since, with_mediator
 from .feed_settings import limits_of
-from .guards import GuardSpan, GuardSpans, since, with_guard
-from .subscription_activity import LastDelivery, LastError
-from .subscription_cursor import SubscriptionCursor
+from .packed_subscriptions import PackedSubscriptions
+from .standing_subscription import SavedSubscription, StandingSubscription, Version
+from .standing_subscriptions import StandingSubscriptions
 from .subscription_directory import SubscriptionDirectory
+from .tenant_guards import GuardSpan, GuardSpans, since, with_guard
 
 _FORMAT: Final = 1
 # Versions kept per subscription: one that changes all the time must not grow without bound.
 _VERSIONS: Final = 1_000
+_PACKED: Final = "subscriptions_"
 
 
-class Version(Struct, frozen=True, gc=False):
-    """A version of a subscription: it matches the documents `begin <= N < end` of its feeds, or of all feeds."""
-
-    ordinal: int
-    begin: int
-    end: int | None
-    record: SubscriptionRecord
-
-
-class StandingSubscription(Struct, gc=False):
-    """A subscription with its current version, those before it (a replay may need them), and its cursor.
-
-    `begin` is the first sequence that it can match, even if the version that did was forgotten with its documents: they
-    are a gap for a reader that asks for them.
-    """
-
-    created: int
-    begin: int
-    versions: tuple[Version, ...]
-    cursor: SubscriptionCursor | None = None
-    dead: DeadLetters | None = None
-    last_delivery: LastDelivery | None = None
-    last_error: LastError | None = None
-    disabled: str | None = None  # why its webhook is sent nothing
-
-    @property
-    def current(self) -> Version:
-        """The version in force."""
-        return self.versions[-1]
-
-    @property
-    def record(self) -> SubscriptionRecord:
-        """The definition in force."""
-        return self.versions[-1].record
-
-    def own_cursor(self) -> SubscriptionCursor:
-        """The cursor, created when it is first needed."""
-        self.cursor = self.present_cursor()
-        return self.cursor
-
-    def present_cursor(self) -> SubscriptionCursor:
-        """The cursor, or what it will be once it is needed."""
-        return SubscriptionCursor.at(self.begin - 1) if self.cursor is None else self.cursor
-
-    def delivered(self, sequence: int, way: str) -> None:
-        """A document was handed out."""
-        self.last_delivery = LastDelivery(sequence, way, time.time())
-
-    def failed(self, reason: str) -> None:
-        """A delivery failed, or cannot be made."""
-        self.last_error = LastError(reason, time.time())
-
-    def take(self, meta: CursorRecord | DeadLetterRecord | DeadLetterReplayRecord | SinkDisabledRecord) -> None:
-        """Take a record about deliveries of this subscription into account."""
-        match meta:
-            case CursorRecord():
-                self.move_cursor(meta)
-            case DeadLetterRecord():
-                self.bury(meta)
-            case DeadLetterReplayRecord():
-                self.revive(meta)
-            case SinkDisabledRecord() if meta.sink == self.record.sink:
-                self.disabled = meta.reason
-
-    def move_cursor(self, record: CursorRecord) -> None:
-        """Adopt a cursor from the log. A replay makes the dead letters above its floor ordinary deliveries."""
-        if not record.replay:
-            self.own_cursor().move(record.floor, record.acknowledged, record.settled)
-            return
-        revived = () if self.cursor is None else tuple(each for each in self.cursor.revived if each <= record.floor)
-        self.cursor = SubscriptionCursor.at(record.floor, (), revived)
-        if self.dead is not None:
-            self.dead.remove([each for each in self.dead.letters if each > record.floor])
-
-    def bury(self, record: DeadLetterRecord) -> None:
-        """Keep dead letters."""
-        if self.dead is None:
-            self.dead = DeadLetters()
-        self.dead.add(record.letters)
-
-    def revive(self, record: DeadLetterReplayRecord) -> None:
-        """Make dead letters due again."""
-        if self.dead is not None:
-            known = [each for each in record.sequences if each in self.dead.letters]
-            self.dead.remove(known)
-            self.own_cursor().revive(known)
+class UnknownSubscriptionError(PathcastError):
+    """There is no such subscription, or it has ended meanwhile."""
 
 
 class TenantUsage(Struct):
@@ -151,19 +72,6 @@ class TenantUsage(Struct):
                 del self.sinks[record.sink]
 
 
-class _Saved(Struct):
-    """One subscription in a checkpoint."""
-
-    created: int
-    versions: list[Version]
-    cursor: tuple[int, list[int]] | None
-    revived: list[int] = []
-    dead: list[DeadLetter] = []
-    dead_total: int = 0
-    begin: int = 0
-    disabled: str | None = None
-
-
 class _Format(Struct):
     """What every format of a checkpoint begins with."""
 
@@ -175,11 +83,13 @@ class _Checkpoint(Struct):
 
     format: int
     ordinals: int
-    subscriptions: list[_Saved]
+    subscriptions: list[SavedSubscription]
     feeds: list[FeedRecord]
     guards: dict[str, list[GuardSpan]] = {}
     settings: SettingsRecord = SettingsRecord()
     expired: dict[str, int] = {}
+    mediators: dict[str, list[MediatorSpan]] = {}
+    batches: list[SavedBatch] = []
 
 
 class BrokerState:
@@ -188,22 +98,32 @@ class BrokerState:
     def __init__(self, window: int = SIZE) -> None:
         self.head = 0
         self.ordinals = 0
-        self.subscriptions: dict[tuple[str, str], StandingSubscription] = {}
+        self.subscriptions = StandingSubscriptions()
+        self.subscription_changes = 0  # subscriptions that came, changed or ended since this process began
         self.directory = SubscriptionDirectory()
         self.feeds: dict[str, FeedRecord] = {}
         self.expired: dict[str, int] = {}  # per feed, the first sequence that is still delivered
         self.settings = SettingsRecord()
         self.guards: dict[str, GuardSpans] = {}
+        self.mediators: dict[str, MediatorSpans] = {}  # per feed
         self.usage: dict[str, TenantUsage] = {}
         self.published = DeduplicationWindow(window)
+        self.batches = CommittedBatches()
+        self._snapshot = 0, 0  # changes and head as of the latest snapshot
+        self._changes = 0  # that a restart without a snapshot takes into account, documents excepted
         self._limits: dict[str, Limits] = {}  # of feeds; replaced when a setting changes
 
     def apply(self, sequence: int, meta: Meta | None) -> None:
         """Take the record at a sequence into account."""
         self.head = sequence
+        if isinstance(meta, DocumentRecord):
+            if meta.id is not None:
+                self.published.add(meta.publisher, meta.id, sequence)
+            return
+        self._changes += 1
         match meta:
-            case DocumentRecord(publisher=publisher, id=str() as id):
-                self.published.add(publisher, id, sequence)
+            case BatchRecord():
+                self.batches.add(sequence, meta)
             case SubscriptionRecord():
                 self._put(sequence, meta)
             case UnsubscriptionRecord():
@@ -217,6 +137,7 @@ class BrokerState:
                     self.feeds.pop(meta.name, None)
                 else:
                     self.feeds[meta.name] = meta
+                self._mediate(sequence, meta.name, meta.mediator)
                 self._limits = {}
             case ExpiryRecord():
                 before = sequence if meta.before is None else min(meta.before, sequence)
@@ -240,19 +161,40 @@ class BrokerState:
             if before.record.subscriber != record.subscriber:
                 self.directory.remove(record.tenant, before.record.subscriber, record.id)
             self._count(before.record, -1)
-            ended = Version(before.ordinal, before.begin, sequence, before.record)
-            # A change takes effect where it stands in the log: what the version before it matched stays matched.
-            version = Version(self.ordinals, max(begin, sequence), None, record)
-            found.versions = (*found.versions[:-1], ended, version)[-_VERSIONS:]
+            if (before.record.pattern, before.record.feeds) == (record.pattern, record.feeds):
+                # It matches what it matched before, so its version stays, however often it is put again.
+                found.versions = (*found.versions[:-1], structs.replace(before, record=record))
+            else:
+                ended = Version(before.ordinal, before.begin, sequence, before.record)
+                # A change takes effect where it stands in the log: what the version before it matched stays matched.
+                version = Version(self.ordinals, max(begin, sequence), None, record)
+                found.versions = (*found.versions[:-1], ended, version)[-_VERSIONS:]
         self.directory.add(record.tenant, record.subscriber, record.id)
         self._count(record, 1)
         self.ordinals += 1
+        self.subscription_changes += 1  # last: other threads read it before the subscriptions
 
     def _remove(self, record: UnsubscriptionRecord) -> None:
         found = self.subscriptions.pop((record.tenant, record.id), None)
         if found is not None:
             self.directory.remove(found.record.tenant, found.record.subscriber, found.record.id)
             self._count(found.record, -1)
+            self.subscription_changes += 1
+
+    @property
+    def since_snapshot(self) -> tuple[int, int]:
+        """How many changes, and how many records, a restart from the latest snapshot reads."""
+        changes, head = self._snapshot
+        return self._changes - changes, self.head - head
+
+    @property
+    def changes(self) -> tuple[int, int]:
+        """What `saved` takes once a snapshot with all changes so far has been written."""
+        return self._changes, self.head
+
+    def saved(self, changes: tuple[int, int]) -> None:
+        """A snapshot has these changes."""
+        self._snapshot = changes
 
     def limits_of(self, feed: str) -> Limits:
         """The limits in force for a feed."""
@@ -263,6 +205,16 @@ class BrokerState:
             if feed in self.feeds:  # not for every name that anybody asks for
                 known[feed] = found
         return found
+
+    def mediator_of(self, feed: str) -> FeedMediator | None:
+        """The mediator of the next documents of a feed."""
+        spans = self.mediators.get(feed)
+        return spans[-1].mediator if spans else None
+
+    def _mediate(self, sequence: int, feed: str, mediator: FeedMediator | None) -> None:
+        spans = with_mediator(self.mediators.get(feed, ()), sequence, mediator)
+        if spans:
+            self.mediators[feed] = spans
 
     def usage_of(self, tenant: str) -> TenantUsage:
         """What a tenant uses."""
@@ -277,15 +229,26 @@ class BrokerState:
         return list(dict.fromkeys(pattern for pattern in found if pattern is not None))
 
     def forget_before(self, first: int) -> None:
-        """Drop versions, guards and expiries of trimmed documents, which concern none from `first` on."""
+        """Drop versions, guards, mediators and expiries of trimmed documents, which concern none from `first` on."""
         for name in [name for name, before in self.expired.items() if before <= first]:
             del self.expired[name]
         for tenant, spans in self.guards.items():
             self.guards[tenant] = since(spans, first)
-        for standing in self.subscriptions.values():
-            if len(standing.versions) > 1:
-                kept = [each for each in standing.versions[:-1] if each.end is not None and each.end > first]
-                standing.versions = (*kept, standing.versions[-1])
+        for feed, of_feed in list(self.mediators.items()):
+            if kept_spans := mediators_since(of_feed, first):
+                self.mediators[feed] = kept_spans
+            else:
+                del self.mediators[feed]
+        for standing in self.subscriptions.with_earlier_versions():
+            kept = [each for each in standing.versions[:-1] if each.end is not None and each.end > first]
+            standing.versions = (*kept, standing.versions[-1])
+
+    def subscription(self, tenant: str, id: str) -> StandingSubscription:
+        """A subscription; `UnknownSubscriptionError` if there is none, or none any more."""
+        found = self.subscriptions.get((tenant, id))
+        if found is None:
+            raise UnknownSubscriptionError(f"unknown subscription {id!r}; create it with PUT /v1/subscriptions/{id}")
+        return found
 
     def of_subscriber(self, tenant: str, subscriber: str) -> Iterator[StandingSubscription]:
         """The subscriptions of a subscriber."""
@@ -294,30 +257,47 @@ class BrokerState:
 
     def checkpoint(self) -> bytes:
         """The state as bytes; `restored` reads them. The deduplication window is read from the log instead."""
-        saved = [
-            _Saved(
-                each.created,
-                list(each.versions),
-                None if each.cursor is None else (each.cursor.floor, sorted(each.cursor.acknowledged)),
-                [] if each.cursor is None else sorted(each.cursor.revived),
-                [] if each.dead is None else list(each.dead.letters.values()),
-                0 if each.dead is None else each.dead.total,
-                each.begin,
-                each.disabled,
-            )
-            for each in self.subscriptions.values()
-        ]
+        return self._encoded([Raw(each) for each in self.subscriptions.encoded()])
+
+    def _encoded(self, subscriptions: list[Any]) -> bytes:
         return msgpack.encode(
             _Checkpoint(
                 _FORMAT,
                 self.ordinals,
-                saved,
+                subscriptions,
                 list(self.feeds.values()),
                 {tenant: list(spans) for tenant, spans in self.guards.items()},
                 self.settings,
                 self.expired,
+                {feed: list(spans) for feed, spans in self.mediators.items()},
+                self.batches.saved(),
             )
         )
+
+    def arrays(self) -> dict[str, AnyArray]:
+        """The whole state as arrays of a snapshot; `opened` reads them."""
+        rest = {
+            "state": self._encoded([]),
+            "usage": msgpack.encode(self.usage),
+            "published": msgpack.encode(self.published.entries()),
+        }
+        arrays: dict[str, AnyArray] = {name: np.frombuffer(data, dtype=np.uint8) for name, data in rest.items()}
+        packed = PackedSubscriptions.arrays(self.subscriptions.rows())
+        return arrays | {_PACKED + name: array for name, array in packed.items()}
+
+    @classmethod
+    def opened(cls, head: int, arrays: Mapping[str, AnyArray], window: int = SIZE) -> "BrokerState":
+        """The state as of `head` that `arrays` returned; subscriptions are read in place."""
+        state = cls.restored(head, arrays["state"].tobytes(), window)
+        names = [name for name in arrays if name.startswith(_PACKED)]
+        packed = PackedSubscriptions({name.removeprefix(_PACKED): arrays[name] for name in names})
+        state.subscriptions = StandingSubscriptions(packed)
+        state.directory = SubscriptionDirectory(packed=packed)
+        state.usage = msgpack.decode(arrays["usage"].data, type=dict[str, TenantUsage])
+        for publisher, id, sequence in msgpack.decode(arrays["published"].data, type=list[tuple[str, str, int]]):
+            state.published.add(publisher, id, sequence)
+        state.saved(state.changes)
+        return state
 
     @staticmethod
     def is_outdated(data: bytes) -> bool:
@@ -349,15 +329,14 @@ class BrokerState:
         state.settings = found.settings
         state.expired = found.expired
         state.guards = {tenant: tuple(spans) for tenant, spans in found.guards.items()}
+        state.mediators = {feed: tuple(spans) for feed, spans in found.mediators.items()}
+        for sequence, batch in found.batches:
+            state.batches.add(sequence, batch)
         for each in found.subscriptions:
-            record = each.versions[-1].record
-            standing = StandingSubscription(each.created, each.begin or each.versions[0].begin, tuple(each.versions))
-            if each.cursor is not None:
-                standing.cursor = SubscriptionCursor.at(each.cursor[0], tuple(each.cursor[1]), tuple(each.revived))
-            standing.disabled = each.disabled
-            if each.dead_total:
-                standing.dead = DeadLetters({letter.sequence: letter for letter in each.dead}, each.dead_total)
+            standing = each.standing()
+            record = standing.record
             state.subscriptions[record.tenant, record.id] = standing
             state._count(record, 1)
             state.directory.add(record.tenant, record.subscriber, record.id)
+        state._changes = len(state.subscriptions)
         return state

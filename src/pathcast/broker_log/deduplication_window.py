@@ -28,11 +28,19 @@ class DeduplicationWindow:
 
     def find(self, publisher: str, id: str, head: int) -> int | None:
         """The sequence of a publication among the last `size` records of a log that ends with `head`."""
-        while self._order and self._order[0][0] <= head - self.size:
+        self.drop_before(head - self.size + 1)
+        return self._sequences.get((publisher, id))
+
+    def drop_before(self, begin: int) -> None:
+        """Forget the publications before a sequence."""
+        while self._order and self._order[0][0] < begin:
             sequence, key = self._order.popleft()
             if self._sequences.get(key) == sequence:
                 del self._sequences[key]
-        return self._sequences.get((publisher, id))
+
+    def entries(self) -> list[tuple[str, str, int]]:
+        """Publisher, id and sequence of each publication, in order; `add` reads them again."""
+        return [(publisher, id, sequence) for sequence, (publisher, id) in list(self._order)]
 
     def __len__(self) -> int:
         return len(self._sequences)

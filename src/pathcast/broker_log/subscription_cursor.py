@@ -120,6 +120,10 @@ class SubscriptionCursor(Struct, gc=False):
         if self.give_back(sequence, when):
             self.attempts[sequence] -= 1
 
+    def out(self) -> set[int]:
+        """The deliveries that were handed out and are not acknowledged yet, and those that are revived."""
+        return {*self.leases, *self.revived, *(sequence for _, sequence in self.returned)}
+
     def is_out(self, sequence: int) -> bool:
         """Whether a delivery was handed out and is not acknowledged yet, or is revived."""
         return (
