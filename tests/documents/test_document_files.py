@@ -58,7 +58,10 @@ def test_a_compressed_file_that_is_damaged_says_why(tmp_path: Path, content: byt
     file.write_bytes(content)
     with pytest.raises(DocumentError) as raised:
         read(file)
-    assert str(raised.value) == f"cannot read the file {str(file)!r}: {reason}"
+    assert str(raised.value) == (
+        f"cannot read the file {str(file)!r}: {reason}; "
+        "compress the document again, or rename the file if it is not gzip"
+    )
 
 
 def test_files_are_read_in_groups_by_what_they_may_decompress_to(tmp_path: Path) -> None:

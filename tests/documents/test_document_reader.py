@@ -122,7 +122,7 @@ REFUSED = {
         2,
         1,
     ),
-    "prefix that is not declared any more": (
+    "prefix that is no longer declared": (
         b"<a><p:b xmlns:p='u' xml:lang='en'><p:c/></p:b><p:d/></a>",
         "unbound prefix: <p:d> uses the undeclared prefix 'p:'; declare it with xmlns:p='…'",
         1,
@@ -437,7 +437,8 @@ def test_a_str_without_text_is_an_empty_document() -> None:
 def test_a_path_that_no_file_can_have_is_an_unreadable_document(name: str) -> None:
     matcher = Subscriptions().compile()
     with pytest.raises(
-        DocumentError, match="cannot read the file '.*': no file can have this name; give another path"
+        DocumentError,
+        match="cannot read the file '.*': the name contains a NUL or an invalid character; give another path",
     ) as caught:
         matcher.match(Path(name))
     caught.value.reason.encode()  # the name is spelled out where it can't be printed

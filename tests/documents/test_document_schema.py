@@ -1,4 +1,4 @@
-"""What follows from declarations: children, heights, roots."""
+"""Consequences of declarations: children, heights, roots."""
 
 import pickle
 

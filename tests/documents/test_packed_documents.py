@@ -36,7 +36,7 @@ def again(batch, names=None, *, change=None):
 
 
 def other(one, another):
-    """What two batches differ in; which encoding a document had is not packed."""
+    """The differences of two batches, without encodings, which are not packed."""
     return [each for each in differences(one, another) if not each.startswith("encodings")]
 
 
@@ -102,7 +102,7 @@ def test_a_structure_of_another_form_is_refused_with_advice():
 
     found = again(batch, change=outdate)
     assert list(found.errors) == [0]
-    assert "its format is unknown; parse the document again" in found.errors[0].reason
+    assert "unknown format; parse the document again" in found.errors[0].reason
     assert found[1].name(0) == "b"
 
 
@@ -112,7 +112,7 @@ def test_counts_beyond_the_bytes_are_refused_before_anything_is_allocated(place)
     packed, _ = pack(batch)
     huge = np.concatenate([packed[:place], np.array([255] * 5 + [127], np.uint8), packed[place + 1 :]])
     found = unpack(huge, np.array([0, len(huge)]), batch.data, batch.data_offsets, Names())
-    assert "it is truncated" in found.errors[0].reason
+    assert "is damaged: truncated" in found.errors[0].reason
 
 
 @pytest.mark.parametrize("seed", range(60))

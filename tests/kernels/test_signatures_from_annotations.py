@@ -135,7 +135,7 @@ def test_a_function_without_annotations_is_rejected_by_name() -> None:
     def function(some: int, other) -> int:
         raise NotImplementedError
 
-    with pytest.raises(TypeError, match=r"kernel .*function\(\) needs annotations for other$"):
+    with pytest.raises(TypeError, match=r"kernel .*function\(\) lacks annotations for other; add them$"):
         signature_of(function)
 
 

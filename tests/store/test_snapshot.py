@@ -12,10 +12,11 @@ import pytest
 from pathcast import SnapshotError
 from pathcast.kernels import AnyArray
 from pathcast.store import open_snapshot, read_manifest, write_snapshot
+from pathcast.store.snapshot import MAPPED_BYTES
 from pathcast.store.text_arrays import Texts, pack
 
 ARRAYS: dict[str, AnyArray] = {
-    "numbers": np.arange(1000, dtype=np.int32),
+    "numbers": np.arange(20_000, dtype=np.int32),
     "empty": np.empty(0, dtype=np.int64),
     "grid": np.arange(12, dtype=np.uint8).reshape(3, 4),
 }
@@ -45,7 +46,7 @@ def test_a_reader_keeps_what_it_opened_while_a_writer_replaces_it(folder: Path) 
 
 
 def test_another_kind_is_refused(folder: Path) -> None:
-    with pytest.raises(SnapshotError, match="kind 'numbers', not 'index'"):
+    with pytest.raises(SnapshotError, match="kind 'numbers', expected 'index'"):
         open_snapshot(folder, "index")
 
 
@@ -108,7 +109,7 @@ def test_a_folder_with_other_things_is_never_written_to(tmp_path: Path) -> None:
         write_snapshot(tmp_path, "numbers", {}, ARRAYS)
     assert [entry.name for entry in tmp_path.iterdir()] == ["thesis.tex"]
     (tmp_path / "file").write_text("")
-    with pytest.raises(SnapshotError, match="is a file, not a snapshot; give the folder that was written to"):
+    with pytest.raises(SnapshotError, match="is a file, not a snapshot; give the folder of a snapshot"):
         read_manifest(tmp_path / "file")
     with pytest.raises(SnapshotError, match="is a file, but a snapshot is a folder"):
         write_snapshot(tmp_path / "file", "numbers", {}, ARRAYS)
@@ -151,3 +152,13 @@ def test_texts_pack_and_unpack() -> None:
     texts = ["", "a", "né", "", "\U0001f600"]
     assert list(Texts(*pack(texts))) == texts and Texts(*pack(texts))[2] == "né"
     assert list(Texts(*pack([]))) == []
+
+
+def test_only_large_arrays_of_an_open_snapshot_hold_a_file_open(tmp_path: Path) -> None:
+    small = {f"small{number}": np.arange(number) for number in range(100)}
+    write_snapshot(tmp_path, "k", {}, {**small, "large": np.zeros(MAPPED_BYTES, np.uint8)})
+    before = len(list(Path("/dev/fd").iterdir()))
+    opened = open_snapshot(tmp_path, "k")
+    assert len(list(Path("/dev/fd").iterdir())) == before + 1
+    assert all(np.array_equal(opened.arrays[name], array) for name, array in small.items())
+    assert not any(array.flags.writeable for array in opened.arrays.values())

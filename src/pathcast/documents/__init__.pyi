@@ -15,6 +15,12 @@ from .document_reader import Reader as Reader
 from .document_reader import content as content
 from .document_reader import read as read
 from .document_reader import read_batch as read_batch
+from .entries import Entry as Entry
+from .entries import EntryPath as EntryPath
+from .entries import Splitter as Splitter
+from .entries import entries_of as entries_of
+from .entries import parse_entry_path as parse_entry_path
+from .entries import split_documents as split_documents
 from .expanded_name_table import XML_NAMESPACE as XML_NAMESPACE
 from .expanded_name_table import Names as Names
 from .expanded_name_table import expanded as expanded

@@ -83,24 +83,40 @@ def as_utf8(data: bytes, limits: Limits, encoding: str | None = None) -> tuple[b
         return form, encoding, declared_encoding(form)
     detected = _detected(data)
     form = data if detected == UTF_8 else _converted(data, detected, limits)
+    codec, name = _codec_and_declared(data, form, detected)
+    return form if codec == detected else _converted(data, codec, limits), codec, name
+
+
+def encoding_of_head(head: bytes) -> str:
+    """Python's name of the encoding of a document, by its first bytes, which must have all of its XML declaration."""
+    detected = _detected(head)
+    decoder = codecs.getincrementaldecoder(detected)("replace")
+    form = head if detected == UTF_8 else decoder.decode(head).encode("utf-8", "replace")
+    if form.removeprefix(_BOM).startswith(b"<?xml") and b">" not in form:
+        raise _refused(f"the XML declaration has more than {len(head):,} bytes; shorten it")
+    return _codec_and_declared(head, form, detected)[0]
+
+
+def _codec_and_declared(data: bytes, form: bytes, detected: str) -> tuple[str, str | None]:
+    """The codec of a document and the encoding that it declares, if any; `form`: its text by the detected encoding."""
     found = _DECLARATION.match(form)
     if found is None:
         if detected == _EBCDIC:
             raise _refused("the document is in EBCDIC but declares no encoding; add encoding='…' to its declaration")
-        return form, detected, None
+        return detected, None
     name = found[1].decode("ascii")
     codec = codec_of(name)
     if codec is None:
         raise _refused(f"encoding '{name}' is not supported; convert the document to UTF-8")
     if codec == detected or detected[:-3] == codec:  # UTF-16 and UTF-32 are declared with or without the byte order
-        return form, detected, name
+        return detected, name
     if data.startswith(_BOM):
         raise _refused(f"the byte order mark means UTF-8, but the document declares encoding '{name}'; declare UTF-8")
     if detected not in (UTF_8, _EBCDIC) or data[: len(found[0])].decode(codec, "replace").encode() != found[0]:
         raise _refused(
             f"the document declares encoding '{name}', but its bytes are in {detected}; correct the declaration"
         )
-    return _converted(data, codec, limits), codec, name
+    return codec, name
 
 
 def _detected(data: bytes) -> str:

@@ -30,7 +30,7 @@ import numpy as np
 from pathcast.errors import PathcastError
 from pathcast.kernels import Int32s, Int64s, UInt8s
 
-from .document_batch_layout_kernels import Attributes, Content, Elements, Texts, Values
+from .document_batch_arrays_kernels import Attributes, Content, Elements, Texts, Values
 from .expanded_name_table import Names
 
 Bytes = UInt8s
@@ -204,7 +204,7 @@ class Document:
         return int(self.batch.offsets[self.index])
 
     def __len__(self) -> int:
-        """How many elements the document has."""
+        """The number of elements in the document."""
         return int(self.batch.offsets[self.index + 1]) - self.first
 
     @property

@@ -1,4 +1,4 @@
-"""Splicing: insert documents that another reader read at their places in a batch."""
+"""Insertion: put documents that another reader read at their places in a batch."""
 
 from collections.abc import Sequence
 

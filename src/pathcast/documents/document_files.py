@@ -11,6 +11,7 @@ import gzip
 import os
 from collections import Counter
 from dataclasses import dataclass, field
+from io import BufferedReader
 from pathlib import Path
 
 ENDINGS = (".xml", ".xml.gz")
@@ -25,9 +26,14 @@ def is_compressed(path: str | os.PathLike[str]) -> bool:
     return os.fsdecode(path).lower().endswith(_COMPRESSED)
 
 
+def open_file(path: str | os.PathLike[str]) -> gzip.GzipFile | BufferedReader:
+    """An open file whose bytes are decompressed where they are compressed."""
+    return gzip.open(path, "rb") if is_compressed(path) else open(path, "rb")
+
+
 def read_file(path: str | os.PathLike[str], most: int) -> bytes:
     """The first `most` bytes of a file, decompressed; `OSError`, `EOFError` or `zlib.error` when it cannot be read."""
-    with gzip.open(path, "rb") if is_compressed(path) else open(path, "rb") as file:
+    with open_file(path) as file:
         return file.read(most)
 
 

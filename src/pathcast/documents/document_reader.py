@@ -156,9 +156,13 @@ def _file_content(path: os.PathLike[str], limits: Limits) -> bytes:
         data = read_file(path, limits.size + 1)
     except (OSError, EOFError, zlib.error) as error:
         reason = getattr(error, "strerror", None) or error
-        raise DocumentError(f"cannot read the file {name!r}: {reason}") from None
+        renamed = "compress the document again, or rename the file if it is not gzip"
+        advice = renamed if reason is error else "check the path and its permissions"
+        raise DocumentError(f"cannot read the file {name!r}: {reason}; {advice}") from None
     except ValueError:  # a NUL character, or a character that the file system's encoding lacks
-        raise DocumentError(f"cannot read the file {name!r}: no file can have this name; give another path") from None
+        raise DocumentError(
+            f"cannot read the file {name!r}: the name contains a NUL or an invalid character; give another path"
+        ) from None
     if len(data) > limits.size:
         raise limits.exceeded("size", f"the file {name!r} has too many bytes")
     return data

@@ -28,7 +28,7 @@ from .character_encodings import UTF_8, as_utf8
 from .document_batch import DocumentBatch
 from .document_limits import AMPLIFICATION_FLOOR, Limits
 from .expanded_name_table import Names, expanded
-from .expat_limit_checks import LimitChecks
+from .limits_while_parsing import LimitChecks
 from .scanner.scanner_array_layout_kernels import LONGEST_NAMESPACE
 from .undeclared_prefix_finder import unbound_prefix
 
@@ -105,7 +105,7 @@ class BatchBuilder:
                 del column[mark:]
             if isinstance(error, PathcastError | MemoryError) or not isinstance(error, Exception):
                 raise
-            _log.exception("unexpected error while reading a document")
+            _log.exception("the reader failed on a document; please report this traceback as a bug")
             what = f"{type(error).__name__}: {error}"
             raise DocumentError(f"the document cannot be read ({what}); please report this as a bug") from error
         if codec != UTF_8:

@@ -101,7 +101,10 @@ class _Linker:
         """A Python function that runs the code."""
         missing = [each for each in code.needs if self._llvm.address_of_symbol(each) is None]
         if missing:
-            raise ImportError(f"the machine code of kernel {name}() needs {', '.join(missing)}, which do not exist")
+            raise ImportError(
+                f"the machine code of kernel {name}() needs {', '.join(missing)}, which this "
+                "Numba lacks; install the version of Numba that pathcast requires"
+            )
         with self._lock:
             self._engine.add_object_file(self._llvm.ObjectFileRef.from_data(code.code))
             self._engine.finalize_object()
@@ -139,7 +142,7 @@ def _numba_helpers() -> ModuleType:
     folders = None if package is None else package.submodule_search_locations
     found = PathFinder.find_spec(_HELPERS, folders)
     if found is None or not isinstance(found.loader, ExtensionFileLoader):
-        raise ImportError("Numba is not installed, or without its extension modules; run pip install numba")
+        raise ImportError("Numba or its extension modules are missing; run: pip install --force-reinstall numba")
     helpers = module_from_spec(found)
     found.loader.exec_module(helpers)
     sys.modules.pop(_HELPERS, None)  # a later import of Numba finds it by itself

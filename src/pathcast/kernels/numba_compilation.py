@@ -76,7 +76,10 @@ def machine_code_of(signature: str | None, function: Function, brief: bool) -> M
         if collecting:
             gc.enable()
     if compiled.environment.consts:
-        raise TypeError(f"kernel {function.__qualname__}() keeps Python objects: {compiled.environment.consts}")
+        raise TypeError(
+            f"kernel {function.__qualname__}() keeps Python objects: {compiled.environment.consts}; use only numbers, "
+            "arrays and NamedTuples in it"
+        )
     library, names = compiled.library, compiled.fndesc
     return MachineCode(names.llvm_cpython_wrapper_name, names.env_name, library.needs, library.code)
 

@@ -12,3 +12,4 @@ from .snapshot import write_snapshot as write_snapshot
 from .text_arrays import Texts as Texts
 from .text_arrays import check_pieces as check_pieces
 from .text_arrays import pack as pack
+from .text_lookup import TextLookup as TextLookup

@@ -5,14 +5,14 @@
 
 A writer fills a new folder, flushes it, and only then replaces the manifest by a rename: a reader sees the old
 snapshot or the new one, never a mixture, and a crash leaves at most a folder that the next writer removes. A lock on
-`.lock` serializes writers. Readers map the files, so all processes of a machine share one copy; the pages of a
-replaced snapshot remain until the last reader closes them.
+`.lock` serializes writers. Readers map the large files, so all processes of a machine share one copy; the pages of a
+replaced snapshot remain until the last reader closes them. Small files are read into memory.
 
 Invariant: every byte of a snapshot is covered. The manifest is in canonical form and ends with a checksum of the rest.
 Array files have no header: dtype and shape are in the manifest, the file's size is always checked against them, and
 the content against its checksum unless `verify=False`. Reading a folder, whatever it holds, raises no exception other
 than `SnapshotError`; code that builds something from facts and arrays runs in `reading_snapshot`.
-Cost: opening takes about 30 µs per array, and 0.3 ms per MB for the checksums.
+Cost: opening takes about 30 µs per array, and 0.3 ms per MB for the checksums; a file descriptor per mapped array.
 """
 
 import hashlib
@@ -48,13 +48,15 @@ _DTYPES = {
 _DIMENSIONS = 64  # NumPy's limit
 _FIELDS = {"dtype", "shape", "crc32"}
 _PIECE = 1 << 24
+# A mapped file costs its process a file descriptor; smaller arrays are read into memory.
+MAPPED_BYTES = 64 << 10
 _FLUSHES = 16
 _NAME = re.compile(r"[^/\\\0]+")
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The content of a folder: `kind` names the type of its content, `facts` is JSON, `arrays` are mapped read-only."""
+    """The content of a folder: `kind` names the type of its content, `facts` is JSON, `arrays` are read-only."""
 
     kind: str
     facts: dict[str, Any]
@@ -119,7 +121,7 @@ def open_snapshot(directory: str | os.PathLike[str], kind: str, *, verify: bool 
         manifest = read_manifest(folder)
         if manifest["kind"] != kind:
             raise SnapshotError(
-                f"{folder} is a snapshot of kind {manifest['kind']!r}, not {kind!r}; give another folder"
+                f"{folder} is a snapshot of kind {manifest['kind']!r}, expected {kind!r}; give another folder"
             )
         generation = manifest["generation"]
         try:
@@ -144,7 +146,7 @@ def reading_snapshot(directory: str | os.PathLike[str]) -> Iterator[None]:
         raise
     except Exception as error:
         reason = error.reason if isinstance(error, PathcastError) else f"{type(error).__name__}: {error}"
-        raise SnapshotError(f"snapshot {directory} is damaged: {reason}; write it again") from error
+        raise SnapshotError(f"snapshot {directory} is damaged: {reason}; write the snapshot again") from error
 
 
 def read_manifest(directory: str | os.PathLike[str]) -> dict[str, Any]:
@@ -155,7 +157,9 @@ def read_manifest(directory: str | os.PathLike[str]) -> dict[str, Any]:
         manifest = json.loads(text.decode())
         whole = isinstance(manifest, dict) and text == _text(manifest)
     except (ValueError, RecursionError):
-        raise SnapshotError(f"snapshot {folder} is damaged: manifest.json is not JSON; write it again") from None
+        raise SnapshotError(
+            f"snapshot {folder} is damaged: manifest.json is not JSON; write the snapshot again"
+        ) from None
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise SnapshotError(
             f"{folder} is not a Pathcast snapshot: its manifest.json has another format; give another folder"
@@ -166,9 +170,9 @@ def read_manifest(directory: str | os.PathLike[str]) -> dict[str, Any]:
         advice = "update Pathcast" if newer else "write it again with this Pathcast"
         raise SnapshotError(f"snapshot {folder} has version {version!r}, but this Pathcast reads {VERSION}; {advice}")
     if not whole:
-        raise SnapshotError(f"snapshot {folder} is damaged: manifest.json was changed; write it again")
+        raise SnapshotError(f"snapshot {folder} is damaged: manifest.json was changed; write the snapshot again")
     if not _is_complete(manifest):
-        raise SnapshotError(f"snapshot {folder} is damaged: manifest.json is incomplete; write it again")
+        raise SnapshotError(f"snapshot {folder} is damaged: manifest.json is incomplete; write the snapshot again")
     return manifest
 
 
@@ -177,15 +181,15 @@ def _manifest_bytes(folder: Path) -> bytes:
         with _opened(folder / MANIFEST) as file:
             text = file.read(_MANIFEST_BYTES + 1)
     except FileNotFoundError:
-        what = "it has no manifest.json; give the folder that was written to" if folder.is_dir() else "no such folder"
+        what = "no manifest.json; give the folder of a snapshot" if folder.is_dir() else "no such folder"
         raise SnapshotError(f"{folder} is not a snapshot: {what}") from None
     except NotADirectoryError:
-        raise SnapshotError(f"{folder} is a file, not a snapshot; give the folder that was written to") from None
+        raise SnapshotError(f"{folder} is a file, not a snapshot; give the folder of a snapshot") from None
     except (OSError, ValueError) as error:  # a path may be invalid, such as one with a null character
         raise SnapshotError(f"cannot read snapshot {folder}: {error}; check its permissions") from None
     if len(text) > _MANIFEST_BYTES:
         raise SnapshotError(
-            f"snapshot {folder} is damaged: manifest.json exceeds {_MANIFEST_BYTES:,} bytes; write it again"
+            f"snapshot {folder} is damaged: manifest.json exceeds {_MANIFEST_BYTES:,} bytes; write the snapshot again"
         )
     return text
 
@@ -246,11 +250,11 @@ def _open_array(path: Path, facts: Mapping[str, Any], verify: bool) -> AnyArray:
     array: AnyArray
     try:
         with _opened(path) as file:
-            if os.fstat(file.fileno()).st_size != math.prod(shape) * dtype.itemsize:
+            size = math.prod(shape) * dtype.itemsize
+            if os.fstat(file.fileno()).st_size != size:
                 raise SnapshotError(f"the snapshot is damaged: {path} has the wrong size; write the snapshot again")
-            if 0 in shape:  # an empty file can't be mapped
-                array = np.empty(shape, dtype)
-                array.flags.writeable = False
+            if size < MAPPED_BYTES:
+                array = np.frombuffer(file.read(size), dtype).reshape(shape)
             else:
                 array = np.memmap(file, dtype, "r", shape=shape)
         changed = verify and _crc32(array) != facts["crc32"]

@@ -1,5 +1,5 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
-"""Bytes: the classes of XML's characters, UTF-8, references and names, as parts of the scanner.
+"""Characters: the classes of XML's characters, UTF-8, references and names, as parts of the scanner.
 
 Every part takes the data and a place, and returns the place after the part, or -1 when the document must go to the
 expat reader: because it is wrong, or because it is valid but too rare for a fast path. The data end with a zero byte,

@@ -1,5 +1,5 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
-"""Markup: declarations, comments, values and namespaces, as parts of the scanner.
+"""Prolog and namespaces: declarations, comments, values and namespaces, as parts of the scanner.
 
 Each part checks one production of XML 1.0 or of Namespaces in XML and returns the place after it, or -1: ask expat.
 """

@@ -1,5 +1,5 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
-"""Tables: the arrays that the scanner reads and writes, and their rows."""
+"""Array layout: the arrays that the scanner reads and writes, and their rows."""
 
 from typing import NamedTuple
 

@@ -136,7 +136,7 @@ class Schema:
 
     @property
     def attribute_count(self) -> int:
-        """How many attributes are declared, counted per element."""
+        """The number of declared attributes, counted per element."""
         return sum(len(element.attributes) for element in self)
 
     @property
@@ -197,7 +197,7 @@ class Schema:
         return min(choice.parts, key=self._levels)
 
     def _levels(self, particle: Particle) -> float:
-        """How many levels a particle needs at least (0: it may be empty)."""
+        """The smallest number of levels that a particle needs (0: it may be empty)."""
         if particle.optional or particle.kind == "text":
             return 0
         if particle.kind == "element":

@@ -20,16 +20,16 @@ from . import header_and_dictionary_decoder_kernels as header
 from .varint_kernels import S_ROWS
 
 _REASONS = {
-    header.CUT: "it is truncated",
+    header.CUT: "truncated",
     header.NO_PATH: "an element has an undefined label path",
     header.NO_PARENT: "an element, attribute, text or label path has no parent",
     header.NO_PLACE: "a value is outside the document",
     header.NO_NAME: "an attribute or label path has no name",
-    header.REST: "bytes follow its end",
+    header.REST: "bytes follow the end",
     header.TOO_DEEP: "elements are nested too deeply",
-    header.OTHER_FORM: "its format is unknown",
-    header.OTHER_DOCUMENT: "it belongs to a document of another length",
-    header.EXCESS: "it defines more names than its header states",
+    header.OTHER_FORM: "unknown format",
+    header.OTHER_DOCUMENT: "the document has another length",
+    header.EXCESS: "more names than the header states",
 }
 _SMALLEST_STACK = 64
 

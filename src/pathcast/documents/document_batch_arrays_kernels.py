@@ -1,4 +1,4 @@
-"""A batch of documents as kernels read it; `document_batch.py` explains the arrays.
+"""The arrays of a document batch, as kernels read them; `document_batch.py` explains them.
 
 A document's elements are `offsets[i] : offsets[i + 1]`. An element's attributes are `begins[e] : begins[e + 1]` of
 `Attributes`, the text nodes inside it `begins[e] : ends[e]` of `Texts`. A value is a start and a length: it lies in
