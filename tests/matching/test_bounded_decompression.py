@@ -173,7 +173,8 @@ def test_expressions_of_parquet_are_texts_of_any_kind(tmp_path: Path, column: An
 @pytest.mark.parametrize("name", ["a\0b", "\ud800.csv", "\0.txt.gz"])
 def test_a_path_that_no_file_can_have_is_no_file_of_subscriptions(name: str) -> None:
     with pytest.raises(
-        PatternError, match="cannot read the subscriptions .*: no file can have this name; give another path"
+        PatternError,
+        match="cannot read the subscriptions .*: the name contains a NUL or an invalid character; give another path",
     ) as caught:
         Subscriptions.read(name)
     caught.value.reason.encode()  # a name that cannot be printed is escaped

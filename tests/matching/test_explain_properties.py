@@ -49,7 +49,7 @@ class Asked:
         self.explanations = [matcher.explain(self.data, number) for number in numbers]
 
     def found(self, path: str) -> list[etree._Element | str]:
-        """What lxml finds at the path of a place."""
+        """The node that lxml finds at the path of a place."""
         steps = _STEP.findall(path)
         assert "".join("/" + "".join(step) for step in steps) == path
         result = self.tree.xpath("".join(map(self._step, steps)), namespaces=NAMESPACES)

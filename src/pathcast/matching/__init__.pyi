@@ -7,6 +7,7 @@ from .engine_contract import Mask as Mask
 from .engine_contract import Mergeable as Mergeable
 from .engine_contract import Offsets as Offsets
 from .engine_contract import PathMatching as PathMatching
+from .engine_contract import SharedEntries as SharedEntries
 from .engine_contract import Skipping as Skipping
 from .engine_contract import Streaming as Streaming
 from .engine_contract import StreamMatches as StreamMatches
@@ -17,6 +18,7 @@ from .matcher import Matcher as Matcher
 from .matcher import View as View
 from .results.document_matches import Matches as Matches
 from .stored_index import open_index as open_index
+from .stored_index import restored_matcher as restored_matcher
 from .subscriptions.subscriptions import Subscription as Subscription
 from .subscriptions.subscriptions import Subscriptions as Subscriptions
 from .tuning import Tuning as Tuning

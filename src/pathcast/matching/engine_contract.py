@@ -29,6 +29,32 @@ Entries = Int32s
 Mask = Bools
 
 
+class SharedEntries(NamedTuple):
+    """The entries of documents, those that match together as groups which documents share.
+
+    Document `i` matches `entries[offsets[i] : offsets[i + 1]]`, and each entry of the groups
+    `groups[group_offsets[i] : group_offsets[i + 1]]`; those of group `g` are
+    `group_entries[group_begin[g] : group_begin[g + 1]]`. All are different.
+    """
+
+    offsets: Offsets
+    entries: Entries
+    group_offsets: Offsets
+    groups: Entries
+    group_begin: Entries
+    group_entries: Entries  # the same array until the groups change
+
+    @classmethod
+    def unshared(cls, offsets: Offsets, entries: Entries) -> "SharedEntries":
+        """The answer of an engine without groups."""
+        none = entries[:0]
+        return cls(offsets, entries, np.zeros_like(offsets), none, np.zeros(1, dtype=np.int32), none)
+
+    def of_group(self, group: int) -> Entries:
+        """The entries of a group."""
+        return self.group_entries[self.group_begin[group] : self.group_begin[group + 1]]
+
+
 class Engine(Protocol):
     """Matches batches of documents against a table of patterns."""
 
@@ -92,6 +118,15 @@ class Grouping(Protocol):
 
     def entry_order(self) -> Entries:
         """Entries in this order, each at most once; the same array until the order changes."""
+        ...
+
+
+@runtime_checkable
+class Sharing(Protocol):
+    """Answers with groups of entries, so that an answer costs less than writing each match."""
+
+    def match_shared(self, batch: DocumentBatch) -> SharedEntries:
+        """As `match_batch`; entries that match together in large numbers are groups (`Tuning.shared_entries`)."""
         ...
 
 

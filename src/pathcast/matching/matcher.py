@@ -19,16 +19,16 @@ import numpy as np
 
 from pathcast.documents import Document, DocumentBatch, Entities, Limits, Readable, Reader, content_bound
 from pathcast.errors import PathcastError
-from pathcast.kernels import Int32s, Int64s, UInt8s
+from pathcast.kernels import AnyArray, Int32s, Int64s, UInt8s
 from pathcast.store import offsets_of
 
-from .engine_contract import Concurrent, Engine, Grouping, Learning, Limited, Mergeable
+from .engine_contract import Concurrent, Engine, Grouping, Learning, Limited, Mergeable, SharedEntries, Sharing
 from .engine_registry import engine_class
 from .parallel_map import in_threads
 from .results.document_matches import Matches
 from .results.match_expansion import Expansion
 from .results.subscribers_of_document_batches import SubscriberRows
-from .subscriptions.measured_subscription_costs import cost_of, most_expensive
+from .subscriptions.expensive_subscriptions import cost_of, most_expensive
 from .subscriptions.subscription_checks import check_count
 from .subscriptions.subscriptions import Subscriptions
 from .table.pattern_table import PatternTable
@@ -77,6 +77,10 @@ class View(NamedTuple):
         """The entries that document `i` matches are `entries[offsets[i] : offsets[i + 1]]`, in no particular order."""
         with self.turn:
             offsets, entries = self.engine.match_batch(batch)
+        return self._seen(offsets, entries)
+
+    def _seen(self, offsets: Int64s, entries: Int32s) -> tuple[Int64s, Int32s]:
+        """Those entries that the view has."""
         if entries.max(initial=-1) < self.size:
             return offsets, entries
         kept = entries < self.size  # the others were added later
@@ -85,6 +89,15 @@ class View(NamedTuple):
     def match_ids(self, batch: DocumentBatch) -> tuple[Int64s, Int32s]:
         """As `match_batch`, with ids instead of entries."""
         return _ids_of_all(self.engine, self.expansion, *self.match_batch(batch))
+
+    def match_shared(self, batch: DocumentBatch) -> SharedEntries:
+        """As `match_batch`, with groups of entries that documents share; they may have entries beyond the view's."""
+        if not isinstance(self.engine, Sharing):
+            return SharedEntries.unshared(*self.match_batch(batch))
+        with self.turn:
+            found = self.engine.match_shared(batch)
+        offsets, entries = self._seen(found.offsets, found.entries)
+        return found._replace(offsets=offsets, entries=entries)
 
     def within(self, limits: Limits) -> "View":
         """The same subscriptions with other bounds on the cost of a document."""
@@ -254,7 +267,7 @@ class Matcher:
         return View(engine, expansion, len(engine.table), self._turn)
 
     def statistics(self) -> dict[str, Any]:
-        """What has been done so far, how large the index is, and which subscriptions are the most expensive.
+        """Counters of the work done, the size of the index, and the most expensive subscriptions.
 
         `most expensive` lists the patterns that took most of the time spent on trying patterns on documents, each with
         `xpath`, the first `ids`, the number of its `subscriptions`, the number of documents it was `tried on`, and its
@@ -280,14 +293,19 @@ class Matcher:
 
         With `memo`, what the engine has learnt from documents so far is saved, too.
         """
-        from .stored_index import index_state, write_index
+        from .stored_index import write_index
+
+        write_index(directory, *self.arrays(memo=memo))
+
+    def arrays(self, *, memo: bool = True) -> tuple[dict[str, Any], dict[str, AnyArray]]:
+        """The index as facts and arrays, for a snapshot that holds other things, too; `restored_matcher` reads them."""
+        from .stored_index import index_state
 
         # Subscriptions and engine as of one moment; nobody changes these arrays afterwards.
         with self.subscriptions.unchanged():
             self._follow()
             with self._turn:
-                state = index_state(self, memo=memo)
-        write_index(directory, *state)
+                return index_state(self, memo=memo)
 
     def __repr__(self) -> str:
         return f"<Matcher: {self.engine_name}, {len(self.subscriptions):,} subscriptions>"

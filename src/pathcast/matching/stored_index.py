@@ -13,14 +13,14 @@ from .arrays.ragged_arrays import part_of
 from .engine_contract import Engine, Learning
 from .engine_registry import engine_class, engines
 from .subscriptions.subscriptions import Subscriptions
-from .untrusted_index_subscriptions import read_distrusting
+from .untrusted_index_reader import read_distrusting
 
 if TYPE_CHECKING:
     from .matcher import Matcher
 
 KIND = "index"
 # The version of the arrays' names, shapes and meaning: increase it when any of these change.
-LAYOUT = 10
+LAYOUT = 11
 _SUBSCRIPTIONS, _ENGINE = "subscriptions_", "engine_"
 
 
@@ -56,7 +56,7 @@ def open_index(
 
     `verify=False` skips the checksums of the arrays' content, but not those of the manifest, nor the files' sizes.
     `trusted=False` is for a folder from an untrusted source: only the subscriptions are read, always with their
-    checksums, and compiled again (`untrusted_index_subscriptions.py`), which takes seconds for a million instead of
+    checksums, and compiled again (`untrusted_index_reader.py`), which takes seconds for a million instead of
     milliseconds.
 
     >>> from tempfile import mkdtemp
@@ -85,9 +85,24 @@ def _read(folder: Path, verify: bool, trusted: bool) -> tuple[Subscriptions, Eng
         newer = type(layout) is int and layout > LAYOUT
         advice = "update Pathcast" if newer else "compile the subscriptions again"
         raise SnapshotError(f"the index {folder} has layout {layout!r}, but this Pathcast reads {LAYOUT}; {advice}")
-    columns = part_of(snapshot.arrays, _SUBSCRIPTIONS)
     if not trusted:
-        subscriptions = read_distrusting(snapshot.facts, columns)
+        subscriptions = read_distrusting(snapshot.facts, part_of(snapshot.arrays, _SUBSCRIPTIONS))
         return subscriptions, engine_class(name).build(subscriptions.table)
-    subscriptions = Subscriptions.restore(snapshot.facts, columns)
-    return subscriptions, engine_class(name).restore(subscriptions.table, part_of(snapshot.arrays, _ENGINE))
+    return _restored(snapshot.facts, snapshot.arrays)
+
+
+def _restored(facts: dict[str, Any], arrays: dict[str, AnyArray]) -> tuple[Subscriptions, Engine]:
+    subscriptions = Subscriptions.restore(facts, part_of(arrays, _SUBSCRIPTIONS))
+    engine = engine_class(facts["engine"]).restore(subscriptions.table, part_of(arrays, _ENGINE))
+    return subscriptions, engine
+
+
+def restored_matcher(facts: dict[str, Any], arrays: dict[str, AnyArray]) -> "Matcher":
+    """The matcher whose `arrays` these are, from a trusted snapshot that its caller checked; nothing is copied."""
+    from .matcher import Matcher
+
+    if facts["layout"] != LAYOUT:
+        raise SnapshotError(
+            f"the index has layout {facts['layout']!r}, but this Pathcast reads {LAYOUT}; write it again"
+        )
+    return Matcher(*_restored(facts, arrays))

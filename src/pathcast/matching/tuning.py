@@ -27,6 +27,8 @@ class Tuning:
     # accepted entries than `grouped_at_once` are grouped in a background thread.
     fewest_marked: int = 1 << 14
     grouped_at_once: int = 1 << 19
+    # Where documents share groups of entries, those of at least this many entries are shared, others written.
+    shared_entries: int = 64
 
     # Pending paths are promoted when they have more bits than `pending_bits_per_root` times the square root of the
     # number of paths in the base, within these bounds; with twice as many the base is rebuilt at once.
@@ -35,9 +37,9 @@ class Tuning:
     pending_bits_per_root: int = 26
     # Pending trees are promoted when there are more than this, or than one in `delta_trees_per_pending` of the delta's;
     # with `most_pending_trees` times as many the base is rebuilt at once.
-    pending_trees: int = 1024
-    delta_trees_per_pending: int = 8
-    most_pending_trees: int = 4
+    pending_trees: int = 256
+    delta_trees_per_pending: int = 16
+    most_pending_trees: int = 16
     # Trees that another process compiled go into the base at once if they are more than one in this many: as pending
     # trees they would need programs, which are built from objects.
     trees_per_merged: int = 8

@@ -104,8 +104,8 @@ def test_the_most_expensive_subscriptions_are_named() -> None:
     assert second["ids"] == [8]
     assert first["share"] > 0.9 and first["share"] + second["share"] == pytest.approx(1)
     explanation = matcher.explain(document, 11)
-    assert explanation.cost.startswith("tried on 3 documents so far, 9")
-    assert str(explanation).endswith("of the work of trying patterns")
+    assert explanation.cost.startswith("candidate in 3 documents so far, 9")
+    assert str(explanation).endswith("of the verification work")
     assert explanation.as_dict()["cost"] == explanation.cost
     assert matcher.explain(document, 10).cost == "", "a plain path is never tried"
     subscriptions.remove(7)

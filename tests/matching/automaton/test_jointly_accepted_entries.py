@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from pathcast import Matcher, Subscriptions
 from pathcast.documents import read_batch
-from pathcast.matching import Tuning
+from pathcast.matching import SharedEntries, Tuning
 from pathcast.matching.automaton.paths.jointly_accepted_entries import grouped
 from pathcast.matching.automaton.paths.jointly_accepted_entries_kernels import Accepted, EntryGroups
 from pathcast.store import offsets_of
@@ -18,7 +18,7 @@ from tests.matching.automaton.promotion import at_rest
 
 DOCUMENTS = list(generate_documents(news_schema(), 40, seed=8))
 PATHS = generate_subscriptions(news_schema(), 400, SubscriptionOptions(max_depth=7, distinct=True), seed=9)
-SOON = Tuning(fewest_marked=0)
+SOON = Tuning(fewest_marked=0, shared_entries=2)
 FIRST, LIMIT = 5, 25
 
 
@@ -37,11 +37,21 @@ def compiled(xpaths: list[str], tuning: Tuning = SOON) -> tuple[Subscriptions, M
     return subscriptions, subscriptions.compile(engine="automaton")
 
 
+def with_groups(found: SharedEntries) -> list[list[int]]:
+    """All entries of each document, those of its groups included."""
+    groups = lists(found.group_offsets, found.groups)
+    return [
+        sorted([*own, *(entry for group in shared for entry in found.of_group(group).tolist())])
+        for own, shared in zip(lists(found.offsets, found.entries), groups, strict=True)
+    ]
+
+
 def check(subscriptions: Subscriptions, matcher: Matcher, documents: list[bytes]) -> None:
     """The matcher finds what the reference engine finds, each entry once, whether documents come together or alone."""
     batch, reference = read_batch(documents), subscriptions.compile(engine="reference")
     wanted = [sorted(found) for found in lists(*reference.engine.match_batch(batch))]
     assert [sorted(found) for found in lists(*matcher.engine.match_batch(batch))] == wanted
+    assert with_groups(matcher.view().match_shared(batch)) == wanted
     for document, entries in zip(documents, wanted, strict=True):
         assert matcher.match(document).ids.tolist() == [entry + 1 for entry in entries]
 
@@ -94,6 +104,27 @@ def test_few_documents_are_not_worth_groups() -> None:
     subscriptions, matcher = compiled(PATHS[:20], Tuning())
     check(subscriptions, matcher, DOCUMENTS)
     assert not at_rest(matcher).base.states.groups.known
+
+
+def test_large_groups_are_listed_and_small_ones_written() -> None:
+    subscriptions, matcher = compiled(PATHS, Tuning(fewest_marked=0, shared_entries=5))
+    for _ in range(4):
+        check(subscriptions, matcher, DOCUMENTS)
+    found = matcher.view().match_shared(read_batch(DOCUMENTS))
+    sizes = [len(found.of_group(group)) for group in set(found.groups.tolist())]
+    assert sizes and min(sizes) >= 5 and len(found.entries)
+
+
+def test_groups_are_listed_while_states_are_dropped() -> None:
+    subscriptions, matcher = compiled(PATHS, Tuning(fewest_marked=0, shared_entries=2, state_bytes=200_000))
+    reference, within_a_batch = subscriptions.compile(engine="reference"), 0
+    for begin in [*range(0, len(DOCUMENTS), 8)] * 2:
+        for end in (begin + 8, begin + 16):
+            batch, before = read_batch(DOCUMENTS[begin:end]), matcher.statistics()["evictions"]
+            found = matcher.view().match_shared(batch)
+            assert with_groups(found) == [sorted(each) for each in lists(*reference.engine.match_batch(batch))]
+            within_a_batch += len(found.groups) > 0 and matcher.statistics()["evictions"] > before
+    assert within_a_batch
 
 
 def test_ids_are_copied_in_the_order_of_groups() -> None:

@@ -129,7 +129,7 @@ def test_when_the_table_is_compacted_no_pattern_is_compiled_again(
         len(matcher.engine._updates._trees._verifier._conditions)  # type: ignore[attr-defined]
         for matcher in (opened, compiled(xpaths))
     ]
-    assert sizes[0] < 0.6 * sizes[1], "conditions that nobody asked for any more are gone"
+    assert sizes[0] < 0.6 * sizes[1], "unused conditions are gone"
 
 
 def test_what_documents_have_shown_travels_with_the_index(tmp_path: Path) -> None:

@@ -13,10 +13,16 @@ import pathcast
 from pathcast import Subscriptions
 from pathcast.documents import DocumentBatch, Names, read_batch
 from pathcast.matching import Tuning
+from pathcast.matching.automaton.state_test_joins import ancestor_value_tests
 from pathcast.matching.automaton.state_test_joins import state_value_join as joins
-from pathcast.matching.automaton.state_test_joins.ancestor_value_tests import bound_tests, demand_at, spine_of
+from pathcast.matching.automaton.state_test_joins.ancestor_value_tests import (
+    alternatives_of,
+    bound_tests,
+    demand_at,
+    spine_of,
+)
 from pathcast.matching.automaton.state_test_joins.state_value_join_kernels import join_documents
-from pathcast.matching.automaton.state_test_joins.waiting_patterns_by_state_kernels import DOWN
+from pathcast.matching.automaton.state_test_joins.waiting_patterns_by_state_kernels import DOWN, NEGATED
 from pathcast.patterns import parse
 from pathcast.patterns.parsing.plain_path_encoder import PathEncoder
 
@@ -26,10 +32,19 @@ OPERATORS = ("=", "=", "=", "<", "<=", ">", ">=")
 VALUES = ("", "1", "2", " 2 ", "2.0", "-1", "x", "NaN", "1e0", "3")
 
 
+OPERATIONS = ("{0} or {1}", "({0}) and {1}", "({0}) and not({1})", "{1} and not({0})", "not({0})")
+
+
 @st.composite
 def conditions(draw: st.DrawFn) -> str:
-    what = draw(st.sampled_from(["@k", "@l", "text()", "."]))
-    return f"[{what} {draw(st.sampled_from(OPERATORS))} {draw(st.sampled_from(LITERALS))}]"
+    def test() -> str:
+        what = draw(st.sampled_from(["@k", "@l", "text()", "."]))
+        return f"{what} {draw(st.sampled_from(OPERATORS))} {draw(st.sampled_from(LITERALS))}"
+
+    text = test()
+    for operation in draw(st.lists(st.sampled_from(OPERATIONS), max_size=3)):
+        text = operation.format(text, test())
+    return f"[{text}]"
 
 
 @st.composite
@@ -77,11 +92,14 @@ def some(seed: int, patterns: int = 300, documents: int = 30) -> tuple[list[str]
 
     def test() -> str:
         what, operator = chance.choice(["@k", "@l", "text()", "."]), chance.choice(OPERATORS)
-        return f"[{what} {operator} {chance.choice(LITERALS)}]"
+        return f"{what} {operator} {chance.choice(LITERALS)}"
+
+    def predicate() -> str:
+        return "[" + chance.choice([test(), test(), f"{test()} or {test()}", f"{test()} and not({test()})"]) + "]"
 
     def path() -> str:
         return "".join(
-            chance.choice(["/", "/", "//"]) + chance.choice([*NAMES, "*"]) + test() * chance.randint(0, 1)
+            chance.choice(["/", "/", "//"]) + chance.choice([*NAMES, "*"]) + predicate() * chance.randint(0, 1)
             for _ in range(chance.randint(1, 5))
         )
 
@@ -167,6 +185,9 @@ def test_they_are_saved_opened_and_added_to(tmp_path: Path) -> None:
         "/a[.//@k = 1]": [],
         "/a[@k = 1][b]/c": [],
         "/a[@k = 1 or @l = 1]": [],
+        "/a[not(@l = 1)]": [],
+        "/a[@k = 1][not(b)]": [],
+        "/a[not(@l = 1)]/b[@k = 1]": [1 + NEGATED, 0],
     }.items(),
 )
 def test_what_one_element_decides(xpath: str, places: list[int]) -> None:
@@ -174,6 +195,44 @@ def test_what_one_element_decides(xpath: str, places: list[int]) -> None:
     spine = spine_of(parse(xpath), PathEncoder(names))
     found = [] if spine is None else bound_tests(spine, lambda step, test: demand_at(step, test, names))
     assert [place for place, _ in found] == places
+
+
+@pytest.mark.parametrize(
+    ("xpath", "alternatives"),
+    {
+        "/a[@k = 1 or @l = 1]/b": [[1], [1]],
+        "/a[@k[. = 1 or . = 2]]": [[0], [0]],
+        "/a[@k = 1 or @l = 1]/b[@k = 2 or . = 'x' and @l = 3]": [[1, 0], [1, 0, 0], [1, 0], [1, 0, 0]],
+        "/a[@k = 1][not(@l = 1 or @l = 2)]": [[0, NEGATED, NEGATED]],
+        "/a[@k = 1][not(@l = 1 and @k = 2)]": [[0, NEGATED], [0, NEGATED]],
+        "/a[@k = 1 or b]": [[], [0]],
+        "/a[" + " or ".join(f"@k = {number}" for number in range(9)) + "]": [[]],
+    }.items(),
+)
+def test_alternatives_that_one_element_decides(xpath: str, alternatives: list[list[int]]) -> None:
+    names = Names()
+    spine = spine_of(parse(xpath), PathEncoder(names))
+    assert spine is not None
+    found = [bound_tests(each, lambda step, test: demand_at(step, test, names)) for each in alternatives_of(spine)]
+    assert sorted([sorted(place for place, _ in tests) for tests in found]) == sorted(map(sorted, alternatives))
+
+
+def test_deeply_nested_operators_are_read_once_per_operand(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "@k = 0"
+    for number in range(1, 25):
+        text = f"(@k = {number} or @l = {number}) and ({text} or @k = {-number})"
+    spine = spine_of(parse(f"/a[{text}]"), PathEncoder(Names()))
+    assert spine is not None
+    calls, operands = [0], ancestor_value_tests._operands
+
+    def counted(condition: Any) -> Any:
+        calls[0] += 1
+        assert calls[0] < 1_000
+        return operands(condition)
+
+    monkeypatch.setattr(ancestor_value_tests, "_operands", counted)
+    assert alternatives_of(spine) == [spine]
+    assert calls[0] > 50
 
 
 def test_what_must_be_verified_is_looked_at_only_where_its_path_has_its_value() -> None:
@@ -197,6 +256,7 @@ def test_what_must_be_verified_is_looked_at_only_where_its_path_has_its_value() 
 def test_nothing_is_verified_that_one_element_decides(monkeypatch: pytest.MonkeyPatch) -> None:
     subscriptions = Subscriptions()
     subscriptions.add_many(["/a[@k = 1]/b", "/a/b[@l >= 3][@k = 'x']", "//b[text() = 2]", "//a[@k = 1]//b[@l = 4]"])
+    subscriptions.add_many(["/a[@k = 1 or @k = 3]/b[@l = 4 or @l = 5]", "/a[@k = 1]/b[@l = 4][not(@k = 'y' or . = 2)]"])
     matcher = subscriptions.compile()
     asked: list[int] = []
     verifier = matcher.engine._updates.current.base.trees.verifier  # type: ignore[attr-defined]
@@ -207,7 +267,7 @@ def test_nothing_is_verified_that_one_element_decides(monkeypatch: pytest.Monkey
         return verify(batch, *rest)
 
     monkeypatch.setattr(verifier, "verify", count_and_verify)
-    assert matcher.match("<a k='1'><b l='4' k='x'/><b>2</b></a>").ids.tolist() == [1, 2, 3, 4]
+    assert matcher.match("<a k='1'><b l='4' k='x'/><b>2</b></a>").ids.tolist() == [1, 2, 3, 4, 5, 6]
     assert matcher.match("<a k='2'><b l='2' k='x'/><b>3</b></a>").ids.tolist() == []
     assert asked == [0, 0]
 

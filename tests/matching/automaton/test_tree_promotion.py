@@ -8,6 +8,7 @@ import pytest
 
 from pathcast import Matcher, Subscriptions, open_index
 from pathcast.matching import Tuning
+from pathcast.matching.automaton import AutomatonEngine
 from pathcast.matching.automaton.verify.candidate_verifier import Verifier
 from pathcast.workloads import SubscriptionOptions, generate_documents, generate_subscriptions, news_schema
 from tests.matching.automaton.promotion import at_rest
@@ -68,6 +69,37 @@ def test_a_delta_has_the_trees_that_the_base_lacks() -> None:
     assert made.base.states.entry_limit == 120
     assert matcher.statistics()["pending patterns"] == 0 and matcher.statistics()["promotions"] == 2
     check(subscriptions, matcher)
+
+
+def test_patterns_added_a_few_at_a_time_are_found_after_many_at_once() -> None:
+    subscriptions = Subscriptions(tuning=Tuning(fewest_marked=0))
+    matcher = subscriptions.compile(engine="automaton")
+    for xpath in [*JOINED[:6], *OTHERS]:
+        subscriptions.add(xpath)
+        matcher.match(DOCUMENTS[0])
+    assert at_rest(matcher).pending_trees == 6 + len(OTHERS)
+    check(subscriptions, matcher)
+    subscriptions.add_many([*JOINED[6:], "/news[head or table]"])
+    check(subscriptions, matcher)  # some have programs alone, and precede those that have all
+    engine = matcher.engine
+    assert isinstance(engine, AutomatonEngine)
+    assert engine._updates.settled().pending_trees == 0
+    check(subscriptions, matcher)
+
+
+def test_values_are_not_looked_up_for_pending_patterns_alone() -> None:
+    subscriptions = Subscriptions()
+    subscriptions.add("/a/b[@x = '1' or @y = '2'][c][d]")
+    matcher = subscriptions.compile(engine="automaton")
+    subscriptions.add("/a[d or e]")
+    made = at_rest(matcher)
+    assert matcher.match("<a><c><b x='1'/></c><d/></a>").ids.tolist() == [2]
+    made = at_rest(matcher)
+    assert made.pending_trees == 1 and made.base.trees is not None
+    hits = made.base.trees.gated.access._tests.statistics.hits
+    assert not hits.any()
+    assert matcher.match("<a><b x='1'><c/><d/></b></a>").ids.tolist() == [1]
+    assert hits.any()
 
 
 def test_what_is_joined_is_not_verified_once_it_is_promoted(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pathcast.documents.document_batch_layout_kernels import Elements
+from pathcast.documents.document_batch_arrays_kernels import Elements
 from pathcast.kernels import Int32s, Int64s, Matrix, UInt64s, Writable, kernel, part, rare
 from pathcast.kernels.hash_table_kernels import find_key, key_hash
 from pathcast.matching.arrays.bitset_kernels import ONE, mark_with_summary

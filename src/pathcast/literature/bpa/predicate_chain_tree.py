@@ -1,4 +1,4 @@
-"""Chains: paths as sequences of predicates on the positions of tags, and the tree of their shared prefixes.
+"""Predicate chains: paths as sequences of predicates on the positions of tags, and the tree of their shared prefixes.
 
 Hou & Jacobsen, "Predicate-based filtering of XPath expressions", ICDE 2006 (the GPX paper's `basic-pc-ap`; its §2 and
 §3.1 describe the encoding). A predicate relates the positions of two tags in a document path, root to leaf:

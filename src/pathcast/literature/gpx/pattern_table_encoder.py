@@ -1,4 +1,4 @@
-"""Paths: every pattern of a table as numbered predicates.
+"""Encoding: every pattern of a table as numbered predicates.
 
 A kernel reads plain paths from the trie; `pattern_decomposition.py` splits patterns with filters or branches. Patterns
 that cannot be encoded are listed as delegated.

@@ -1,4 +1,4 @@
-"""Places: the position of a step of a path in a publication.
+"""Step positions: where a step of a path lies in a publication.
 
 A step with a name is at its tag. A `*` is a fixed number of steps from a tag, or from the document, unless it has a
 `//` on both sides.

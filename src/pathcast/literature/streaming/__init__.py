@@ -1,4 +1,4 @@
-"""What the engines of the literature share: start and end tags as events, bindings, value tests."""
+"""Shared parts of the literature's streaming engines: start and end tags as events, bindings, value tests."""
 
 import lazy_loader
 

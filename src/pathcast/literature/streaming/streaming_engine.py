@@ -64,7 +64,7 @@ class DelegatedPatterns:
         self.documents = documents
 
     def statistics(self) -> dict[str, int | float]:
-        """What was delegated."""
+        """Counters of delegated patterns and documents."""
         return {"delegated patterns": len(self._verifier), "delegated documents": self.documents}
 
     def add(

@@ -1,4 +1,4 @@
-"""Selections: tests of the values of one element, for engines that find elements first and test values afterwards.
+"""Value tests: tests of the values of one element, for engines that find elements first and test values afterwards.
 
     [@a], [@a > 5], [text() = 'x'], [. = 5], [contains(., 'x')], [.//@a = 5]
 

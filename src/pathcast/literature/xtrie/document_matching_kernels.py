@@ -7,7 +7,7 @@ An event only finds the rows that it hits and those that are ready; the conseque
 for every event. So a match is reported at the tag that makes it certain, and a run can stop between any two tags.
 """
 
-from pathcast.documents.document_batch_layout_kernels import Elements
+from pathcast.documents.document_batch_arrays_kernels import Elements
 from pathcast.kernels import Int64s, Writable, kernel
 
 from ..streaming.value_tests_kernels import TestedValues

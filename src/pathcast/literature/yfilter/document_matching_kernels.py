@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pathcast.documents.document_batch_layout_kernels import Elements
+from pathcast.documents.document_batch_arrays_kernels import Elements
 from pathcast.kernels import Int32s, Int64s, Matrix, Writable, kernel, part
 
 from ..streaming.value_tests_kernels import TestedValues

@@ -1,4 +1,4 @@
-"""The network: the shared automaton of all paths as arrays.
+"""Tables: the shared automaton of all paths as arrays.
 
 A state is a node of the trie of paths, or the state below one that a `//` step enters by an empty move and that loops
 on every name (YFilter's "//-child"):

@@ -1,5 +1,5 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
-"""Marks: a set of numbers as bits, read in ascending order.
+"""Bit sets: numbers as bits, read in ascending order.
 
 Marking removes duplicates and reading sorts, both at a few cycles per number: cheaper than sorting while the bits fit
 into the processor's cache.

@@ -10,12 +10,13 @@ and have its value, and is then verified on the element arrays (`tree_pattern_ma
 documents are matched are first pending, then in a small delta, then with all others in the base (`index_updates.py`).
 
 Invariant: an answer is that of one `Generation`, the one that was current when the batch arrived.
-Cost: one hash look-up per element, one memory access per match; a new label path costs some 10 µs, once.
+Cost: one hash look-up per element, one memory access per match; a new label path costs some 10 µs, once. With groups of
+entries that documents share (`match_shared`), matches of plain paths cost one memory access per group.
 Threads: a walk takes no lock; a thread that meets a new label path computes its state under a lock.
 """
 
 import threading
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -23,7 +24,7 @@ from pathcast.documents import DocumentBatch, Limits
 from pathcast.errors import LimitError
 from pathcast.kernels import AnyArray, Int32s, Int64s
 
-from ..engine_contract import Costs, Engine, Entries, Offsets
+from ..engine_contract import Costs, Engine, Entries, Offsets, SharedEntries
 from ..table.pattern_table import MergedNumbers, PatternTable
 from .paths.automaton_walk_buffers import Scratches
 from .paths.automaton_walk_kernels import (
@@ -31,24 +32,29 @@ from .paths.automaton_walk_kernels import (
     C_DELTA_MARKED,
     C_ENTRIES,
     C_GATES,
+    C_GROUPS,
     C_MARKED,
     C_WHY,
     DEEPER,
     FULL,
     MISS,
     MISS_DELTA,
+    NEVER,
     O_DELTA_GATES,
     O_ENTRIES,
     O_GATES,
+    O_GROUPS,
     O_ROWS,
     WalkLimits,
     walk,
 )
+from .paths.gates_opened_by_documents import OpenGates
+from .paths.jointly_accepted_entries import NO_GROUPS
+from .paths.jointly_accepted_entries_kernels import EntryGroups
 from .paths.label_path_matching import entries_of_paths
 from .paths.lazy_determinisation import NO_STATES, States
 from .paths.lazy_determinisation_kernels import NONE, Automaton
 from .paths.nfa_fallback_simulation import simulated
-from .paths.required_path_gates_of_states import OpenGates
 from .updates.immutable_index_state import Generation, Index
 from .updates.index_updates import IndexUpdates
 
@@ -56,9 +62,18 @@ if TYPE_CHECKING:
     from .verify.tree_pattern_store import TreeStore
 
 
-# Per document: the entries of plain paths (offsets and entries) and, if there are trees, the gates that the document
-# opens in the base and in the delta.
-Walked = tuple[Offsets, Entries, tuple[OpenGates, ...]]
+class Walked(NamedTuple):
+    """Per document: the entries of plain paths and, if they are wanted, numbers of `groups` with further ones.
+
+    If there are trees, also the gates that the document opens in the base and in the delta.
+    """
+
+    offsets: Offsets
+    entries: Entries
+    opened: tuple[OpenGates, ...]
+    group_offsets: Offsets
+    listed: Entries
+    groups: EntryGroups
 
 
 class AutomatonEngine:
@@ -133,18 +148,28 @@ class AutomatonEngine:
     # Matching.
 
     def match_batch(self, batch: DocumentBatch) -> tuple[Offsets, Entries]:
+        offsets, entries, _ = self._matched(batch, NEVER)
+        return offsets, entries
+
+    def match_shared(self, batch: DocumentBatch) -> SharedEntries:
+        offsets, entries, walked = self._matched(batch, self.table.tuning.shared_entries)
+        groups = walked.groups
+        return SharedEntries(offsets, entries, walked.group_offsets, walked.listed, groups.begin, groups.entries)
+
+    def _matched(self, batch: DocumentBatch, shared: int) -> tuple[Offsets, Entries, Walked]:
+        """The entries of each document, but those of groups that the walk lists."""
         made = self._updates.current
         numbers, symbols = made.names_of(batch)
-        walked = self._walked(made, batch, symbols)
+        walked = self._walked(made, batch, symbols, shared)
         if walked is None:
             made = self._updates.settled()
             numbers, symbols = made.names_of(batch)
-            walked = self._walked(made, batch, symbols)
+            walked = self._walked(made, batch, symbols, shared)
             assert walked is not None
-        offsets, entries, opened = walked
+        offsets, entries, opened = walked.offsets, walked.entries, walked.opened
         if numbers is None or made.base.trees is None:
             self._count(batch.element_count)
-            return offsets, entries
+            return offsets, entries, walked
         candidates, matching = 0, 0
         for index, gates in zip(made.indexes, opened, strict=True):
             if index.trees is not None:
@@ -154,7 +179,7 @@ class AutomatonEngine:
                 candidates, matching = candidates + tried, matching + more
         self._count(batch.element_count, candidates, matching)
         self._updates.seen(len(batch))
-        return offsets, entries
+        return offsets, entries, walked
 
     def entry_order(self) -> Entries:
         return self._updates.current.base.states.entry_order
@@ -163,10 +188,11 @@ class AutomatonEngine:
         memory, work = self.table.tuning.state_bytes, max(self.limits.work // 4, 1)
         return entries_of_paths(self._updates.settled(), paths, memory, work)
 
-    def _walked(self, made: Generation, batch: DocumentBatch, symbols: Int32s) -> Walked | None:
+    def _walked(self, made: Generation, batch: DocumentBatch, symbols: Int32s, shared: int) -> Walked | None:
         """The entries of plain paths and the open gates of each document, and the states of elements.
 
-        States are -1 in documents without states, and are returned only if they are needed to find trees.
+        States are -1 in documents without states, and are returned only if they are needed to find trees. Groups of at
+        least `shared` entries are listed; all are of the states that were current when the batch arrived.
         None if the walk needs a generation with all patterns in its base.
         """
         scratch, tuning, count = self._scratch.mine, self.table.tuning, len(batch)
@@ -176,7 +202,9 @@ class AutomatonEngine:
         longest = batch.element_count if kept or count == 1 else batch.largest().elements
         states = base.states
         automaton, beside = states.automaton, NO_STATES if delta is None else delta.states.automaton
-        limits = WalkLimits(made.entries, made.patterns, base.listed_gates, 0 if delta is None else delta.listed_gates)
+        groups = automaton.groups
+        listed_gates = base.listed_gates, 0 if delta is None else delta.listed_gates
+        limits = WalkLimits(made.entries, made.patterns, *listed_gates, shared)
         scratch.fit_entries(made.entries)
         done = 0
         while True:  # once for no document
@@ -209,15 +237,20 @@ class AutomatonEngine:
                     states = self._simulated(base._replace(states=states), batch, symbols, done, found, kept)
                     done += 1
                     learnt = states.automaton
-                automaton = learnt
+                # Groups that are listed are all of one grouping, and that is of the states at the beginning.
+                automaton = learnt._replace(groups=groups if states is base.states else NO_GROUPS)
         counts = scratch.counts
         self._updates.marked(states, counts[C_MARKED])
         if delta is not None:
             self._updates.marked(delta.states, counts[C_DELTA_MARKED])
         entries = scratch.buffers.entries[: counts[C_ENTRIES]]
+        listed = scratch.buffers.groups[: counts[C_GROUPS]].copy()
+        opened: tuple[OpenGates, ...] = ()
         if base.trees is None:
-            return found[O_ENTRIES], entries.copy(), ()
-        return found[O_ENTRIES], entries, self._opened(made, states, found)
+            entries = entries.copy()
+        else:
+            opened = self._opened(made, states, found)
+        return Walked(found[O_ENTRIES], entries, opened, found[O_GROUPS], listed, groups)
 
     def _opened(self, made: Generation, states: States, found: Int64s) -> tuple[OpenGates, ...]:
         """The open gates that a walk found in the base, which has these states by now, and in the delta."""
@@ -252,6 +285,7 @@ class AutomatonEngine:
         scratch.append(entries, gates)
         counts, of = scratch.buffers.counts, scratch.buffers.base.states
         found[:O_DELTA_GATES, document + 1] = counts[C_ENTRIES], counts[C_GATES]
+        found[O_GROUPS, document + 1] = counts[C_GROUPS]
         done = document + 1
         if kept:
             of[batch.offsets[document] : batch.offsets[done]] = NONE

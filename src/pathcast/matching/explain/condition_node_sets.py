@@ -1,4 +1,4 @@
-"""Truth: the nodes of a document at which each condition of a pattern holds, computed for all nodes at once.
+"""Node sets: the nodes of a document at which each condition of a pattern holds, computed for all nodes at once.
 
 A pattern node is satisfied by a set of document nodes, those with its name at which all its conditions hold; it holds
 in the contexts from which its axis reaches one of them. Sets are computed once, from the ends of the pattern upwards,

@@ -1,4 +1,4 @@
-"""Spelling: names, steps, conditions and values as an explanation prints them.
+"""Text: names, steps, conditions and values as an explanation prints them.
 
 Names are printed with the prefixes that the subscriptions declare, as `Q{uri}local` if there is none, and by their
 local part if namespaces are ignored.
@@ -81,7 +81,7 @@ class Spelling:
 
 
 def wanted(test: Compare | StringTest) -> str:
-    """What a test demands of a value: `wanted 9`, `wanted more than 5`, `does not contain 'x'`."""
+    """The demand of a test in words: `wanted 9`, `wanted more than 5`, `does not contain 'x'`."""
     if isinstance(test, StringTest):
         return f"does not {'contain' if test.function == 'contains' else 'start with'} {quoted(test.text)}"
     literal = quoted(test.string) if test.string is not None else test.text

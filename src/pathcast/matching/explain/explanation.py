@@ -96,7 +96,7 @@ class Explanation:
 
     @property
     def misses(self) -> tuple[Finding, ...]:
-        """What keeps the document from matching: one finding, or one for each alternative of an `or`."""
+        """The findings that keep the document from matching: one, or one for each alternative of an `or`."""
         return tuple(miss for step in self.steps for miss in step.misses)
 
     @property

@@ -89,7 +89,7 @@ class Reasons:
     # What does not hold.
 
     def refute(self, condition: Condition, contexts: NodeSet) -> Draft:
-        """What is missing for a condition that holds at none of these nodes."""
+        """The missing part of a condition that holds at none of these nodes."""
         text = self.spelling.condition(condition)
         match condition:
             case Node():

@@ -1,8 +1,8 @@
-"""Absence: describes a missing node that a step demands.
+"""Hints on missing nodes: describes a node that a step demands and the document lacks.
 
-The description says what is there instead. If the node is elsewhere (deeper, or in another part of the document), or
-there is one with a similar name (in another namespace, or with other capitals), the first such node is shown: these
-are the most common mistakes.
+The description lists the nodes at the searched place. If the wanted node is elsewhere (deeper, or in another part of
+the document), or a node has a similar name (another namespace, or other capitals), the description also shows the
+first of these nodes: these are the most common mistakes.
 """
 
 from collections.abc import Iterator
@@ -38,7 +38,7 @@ class Absence:
         spots = tuple(spot(self.nodes, contexts, place) for place in range(min(len(contexts), SHOWN)))
         return Draft("step", text, False, spots, len(contexts), self._at(node, contexts), elsewhere)
 
-    # What is there instead.
+    # The nodes at the searched place.
 
     def _at_document(self, node: Node) -> str:
         if not node.is_element and node.axis == "/":
@@ -81,7 +81,7 @@ class Absence:
     def _label(self, number: int) -> str:
         return self.spelling.name(self.nodes.batch.name_of(number))
 
-    # What is elsewhere.
+    # Similar nodes elsewhere.
 
     def _near(self, node: Node, contexts: Contexts) -> Iterator[tuple[str, NodeSet]]:
         """Similar nodes, the nearest first."""

@@ -1,4 +1,4 @@
-"""Nearness: which values come nearest to passing a test that none passes, which part of them, and the difference.
+"""Nearest values: which values come nearest to passing a test that none passes, which part of them, and the difference.
 
 The nearest number is the one with the smallest difference. For a comparison of a whole string or of its beginning, the
 nearest value differs in case or spaces only, and otherwise has the longest common prefix. For `contains`, the nearest
@@ -62,7 +62,7 @@ class Nearness:
         return _least(-np.array([likeness[value] for value in values], dtype=np.float64), count)
 
     def _likeness(self, test: Compare | StringTest, values: set[bytes]) -> dict[bytes, int]:
-        """How like each value is to what is wanted: case and spaces apart first, then by how far it begins alike."""
+        """The similarity of each value to the wanted one: equality without case and spaces, then the common prefix."""
         wanted, whole = test.text.encode(), isinstance(test, Compare)
         sought, found = _plain(wanted), {}
         for value in values:
@@ -144,7 +144,7 @@ def _plain(value: bytes) -> str:
 
 
 def _alike(one: bytes, other: bytes) -> int:
-    """How many bytes two texts have in common at their beginnings."""
+    """The length in bytes of the common prefix of two texts."""
     if one[:1] != other[:1]:
         return 0
     differing = (index for index, (a, b) in enumerate(zip(one, other, strict=False)) if a != b)

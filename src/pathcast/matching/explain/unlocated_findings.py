@@ -1,4 +1,4 @@
-"""Drafts: findings whose nodes have no lines and paths yet.
+"""Unlocated: findings whose nodes have no lines and paths yet.
 
 Lines are counted for all nodes of an explanation together, in one pass over the document; until then a finding refers
 to nodes by index.

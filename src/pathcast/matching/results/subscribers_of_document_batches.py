@@ -97,7 +97,7 @@ class SubscriberRows:
 
     @property
     def names(self) -> list[str]:
-        """Names by rank; some may have no subscription any more. A new list whenever the names change."""
+        """Names by rank; some may have no subscription left. A new list whenever the names change."""
         return self._ranked.order.names
 
     def of_all(self, offsets: Int64s, entries: Int32s) -> tuple[Int64s, Int32s]:

@@ -1,4 +1,4 @@
-"""Ids by group: the laid-out ids once more, in the order in which documents need them.
+"""Ids by group: a copy of the laid-out ids, in the order in which documents need them.
 
 A document's entries come group by group (`jointly_accepted_entries.py`), and the ids of an entry's neighbours are
 somewhere else: each entry waits for memory. A copy in the order of the groups is read from front to back.

@@ -1,4 +1,4 @@
-"""Rows: the ids and subscribers of each entry, at every version since they were laid out.
+"""Subscriptions by pattern: the ids and subscribers of each entry, at every version since they were laid out.
 
     entry   0      1         2
     begin   0      1         3   4          laid out: compressed rows, from a snapshot or sorted by entry

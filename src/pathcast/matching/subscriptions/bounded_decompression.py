@@ -26,7 +26,7 @@ _ROW = 8  # bytes: a row refers at least to its expression
 
 
 class Bound:
-    """How much a file may unpack to; `amplification` is the caller's, or the default."""
+    """The largest unpacked size of a file; `amplification` is the caller's, or the default."""
 
     def __init__(self, file: Path, size: int, amplification: int) -> None:
         self._file, self._amplification = file, amplification

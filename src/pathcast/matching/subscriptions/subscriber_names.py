@@ -1,4 +1,4 @@
-"""Owners: the subscribers' names, and the numbers that stand for them.
+"""Subscribers: their names, and the numbers that stand for them.
 
 A number keeps its name until names without subscriptions are dropped, which creates another list of names; holders of
 the old list continue with the old numbers.

@@ -116,9 +116,7 @@ class Columns:
         """The slot of an id; `KeyError` if there is none."""
         slot = self.find(index(id))
         if slot < 0:
-            raise KeyError(
-                f"no subscription has the id {id}: it was never added, or it was removed; give the id of a subscription"
-            )
+            raise KeyError(f"no subscription has the id {id} (never added, or removed); give a current id")
         return slot
 
     def check_free(self, ids: Sequence[int] | None) -> None:

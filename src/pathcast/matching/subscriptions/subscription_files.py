@@ -95,7 +95,8 @@ def _read(path: str | os.PathLike[str], amplification: int) -> Rows:
         ) from None
     except ValueError:  # a NUL character, or a character that the file system's encoding lacks
         raise PatternError(
-            f"cannot read the subscriptions {str(file)!r}: no file can have this name; give another path"
+            f"cannot read the subscriptions {str(file)!r}: the name contains a NUL or an invalid "
+            "character; give another path"
         ) from None
     return _csv(file, text) if endings[-1:] == [".csv"] else plain_rows(text)
 

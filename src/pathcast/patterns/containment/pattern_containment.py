@@ -216,7 +216,7 @@ class Facts:
 
 
 def distance(node: Node) -> tuple[int, bool, Node]:
-    """How far below a node is demanded, counting chains of bare `*`: (least distance, is exact, node at the end).
+    """The demanded depth below a node, counting chains of bare `*`: (least distance, is exact, node at the end).
 
     For a bare `*` at the end, a node at that depth exists if any deeper node exists.
     """

@@ -30,15 +30,15 @@ from ..tree_pattern import WILDCARD, AllOf, Axis, Compare, Condition, Node, Oper
 from ..xpath_value_comparison import number_of, number_text
 from .bounded_cache import Memo
 from .recursive_descent import MAX_NESTING, MAX_TREE_STEPS, Descent, Namespaces
-from .xpath_tokens import LITERAL, NAME, NUMBER, SPACE, SURROGATE
+from .xpath_tokens import LITERAL, NAME, NUMBER, SPACE, SURROGATE, compiled
 
 _TEST = rf"(?:text\(\)|@?{NAME}|\*)"
-_STEP = re.compile(rf"//?{_TEST}")
+_STEP = rf"//?{_TEST}"
 _NO_BRACKET = r"""[^\[\]'"]++|'[^']*+'|"[^"]*+\""""
 _PREDICATE = r"\[(?:" + _NO_BRACKET + r"|\[(?:" + _NO_BRACKET + r"|\[(?:" + _NO_BRACKET + r")*+\])*+\])*+\]"
 # Steps, predicates, and the rest, from the first position where neither matches: no character is scanned twice.
-_PART = re.compile(rf"{_STEP.pattern}|{_PREDICATE}|(?s:.+)")
-_COMPARISON = re.compile(
+_PART = rf"{_STEP}|{_PREDICATE}|(?s:.+)"
+_COMPARISON = (
     rf"(\[{SPACE}(?:(\.//)?({_TEST}(?://?{_TEST})*)|\.){SPACE}(!?=|[<>]=?){SPACE})({LITERAL}|-?{NUMBER}){SPACE}\]"
 )
 _AND = " and "
@@ -102,7 +102,7 @@ class Assembler:
         below: Node | None = None
         held: list[_Predicate] = []
         steps, predicates = self._steps.recent, self._predicates.recent
-        for part in reversed(_PART.findall(text)):
+        for part in reversed(compiled(_PART).findall(text)):
             if part[0] == "[":
                 predicate = predicates.get(part) or self._predicate(part, depth)
                 if predicate is None:
@@ -132,7 +132,7 @@ class Assembler:
 
     def _step(self, part: str) -> _Step | None:
         known = self._steps.get(part)
-        if known is None and _STEP.fullmatch(part):
+        if known is None and compiled(_STEP).fullmatch(part):
             axis: Axis = "//" if part[1] == "/" else "/"
             try:
                 root = Descent(part, self.namespaces, 1, 0).pattern().root
@@ -186,7 +186,7 @@ class Assembler:
 
     def _comparison(self, part: str) -> _Predicate | None:
         """A path without predicates, or `.`, compared with a literal."""
-        found = _COMPARISON.fullmatch(part)
+        found = compiled(_COMPARISON).fullmatch(part)
         if found is None:
             return None
         text, deep, path, operator, literal = found.groups()
@@ -208,7 +208,7 @@ class Assembler:
         known = self._frames.get(text)
         if known is None:
             steps: list[_Step] = []
-            for part in reversed(_STEP.findall(path)):
+            for part in reversed(compiled(_STEP).findall(path)):
                 step = self._steps.recent.get(part) or self._step(part)
                 if step is None or (step.is_value and steps):
                     return None

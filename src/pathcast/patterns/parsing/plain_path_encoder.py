@@ -10,22 +10,20 @@ dictionary maps pieces to steps. A new piece is checked once; a piece that is no
 Cost: about 1 µs per path once its steps are known. Invariant: agrees with `parse` (property test).
 """
 
-import re
-
 from pathcast.documents import Names
 from pathcast.errors import PatternError
 
 from ..pattern_text import test_text
 from ..tree_pattern import WILDCARD, Axis, Node, Pattern
 from .xpath_parser import MAX_STEPS, Namespaces, max_length, parse
-from .xpath_tokens import NCNAME
+from .xpath_tokens import NCNAME, compiled
 
 Steps = tuple[int, ...]
 
 _DESCENDANT = "\0"
 _ANY = 0
 _ANY_BELOW = 1
-_QNAME = re.compile(rf"(?:{NCNAME}:)?{NCNAME}")
+_QNAME = rf"(?:{NCNAME}:)?{NCNAME}"
 
 
 class PathEncoder:
@@ -64,7 +62,7 @@ class PathEncoder:
             return True
         below = piece[:1] == _DESCENDANT
         text = piece[1:] if below else piece
-        if not _QNAME.fullmatch(text):
+        if not compiled(_QNAME).fullmatch(text):
             return False
         try:
             pattern = parse("/" + text, self.namespaces)

@@ -1,4 +1,4 @@
-"""Scratch: the buffers of a walk, one set per thread."""
+"""The buffers of a walk, one set per thread."""
 
 import threading
 
@@ -24,6 +24,7 @@ class Scratch:
             levels=_uint64s(PLANES, 1, 1),
             counts=_int64s(C_COUNTS),
             entries=_int32s(1 << 14),
+            groups=_int32s(1 << 10),
         )
         self.counts = self.buffers.counts.data
 
@@ -57,10 +58,11 @@ class Scratch:
             self.buffers = self.buffers._replace(levels=_uint64s(PLANES, levels, width))
 
     def enlarge(self) -> None:
-        """Double the room for entries and gates, keeping the existing ones."""
+        """Double the room for entries, groups and gates, keeping the existing ones."""
         entries, base, delta = self.buffers.entries, self.buffers.base, self.buffers.delta
         self.buffers = self.buffers._replace(
             entries=np.resize(entries, 2 * len(entries)),
+            groups=np.resize(self.buffers.groups, 2 * len(self.buffers.groups)),
             base=base._replace(gates=np.resize(base.gates, 2 * len(base.gates))),
             delta=delta._replace(gates=np.resize(delta.gates, 2 * len(delta.gates))),
         )

@@ -4,7 +4,7 @@
 One look-up per element gives the state of its label path. The entries of a document's distinct states are copied group
 by group (`jointly_accepted_entries.py`). If a state is too new to have groups, the entries are marked in a bit set and
 read from it, which removes duplicates. If few entries are marked, a second bit set over the words of the first selects
-the words to read.
+the words to read. If the caller wants groups that documents share, the large ones are listed by number instead.
 
 Paths added after the base was built have states of their own, those of the delta, walked in parallel; paths added after
 the delta are pending.
@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pathcast.documents.document_batch_layout_kernels import Elements
+from pathcast.documents.document_batch_arrays_kernels import Elements
 from pathcast.kernels import Cube, Int32s, Int64s, Matrix, UInt64s, Writable, kernel, part
 
 from ...arrays.bitset_kernels import mark, mark_with_summary, read_few_marks, read_marks
@@ -28,19 +28,25 @@ from .lazy_determinisation_kernels import Automaton, next_state
 # The result of a document: done, unknown state in the base or the delta, no room for entries, or none for its levels.
 DONE, MISS, MISS_DELTA, FULL, DEEPER = range(5)
 # `counts`: the stamp of the last document, entries written, gates of the base and of the delta, why the walk stopped,
-# and the entries marked for lack of groups in the base and in the delta.
-C_STAMP, C_ENTRIES, C_GATES, C_DELTA_GATES, C_WHY, C_MARKED, C_DELTA_MARKED, C_COUNTS = range(8)
+# the entries marked for lack of groups in the base and in the delta, and the groups listed.
+C_STAMP, C_ENTRIES, C_GATES, C_DELTA_GATES, C_WHY, C_MARKED, C_DELTA_MARKED, C_GROUPS, C_COUNTS = range(9)
 # Rows of `offsets`.
-O_ENTRIES, O_GATES, O_DELTA_GATES, O_ROWS = range(4)
+O_ENTRIES, O_GATES, O_DELTA_GATES, O_GROUPS, O_ROWS = range(5)
+# More entries than a group has: none is listed.
+NEVER = 1 << 31
 
 
 class WalkLimits(NamedTuple):
-    """The sizes of a generation: entries, patterns with predicates, and the gates that a walk lists."""
+    """The sizes of a generation: entries, patterns with predicates, and the gates that a walk lists.
+
+    Groups of the base with `shared` entries or more are listed, not written.
+    """
 
     entries: int
     patterns: int
     gates: int
     delta_gates: int
+    shared: int
 
 
 class VisitedStates(NamedTuple):
@@ -61,8 +67,8 @@ class VisitedStates(NamedTuple):
 class WalkScratch(NamedTuple):
     """The buffers of a walk.
 
-    `marks` and `summary` are empty between documents. `entries` receives those of all documents, one after the other;
-    `levels` is for pending paths.
+    `marks` and `summary` are empty between documents. `entries` and `groups` receive those of all documents, one after
+    the other; `levels` is for pending paths.
     """
 
     base: VisitedStates
@@ -72,6 +78,7 @@ class WalkScratch(NamedTuple):
     levels: Writable[Cube[UInt64s]]
     counts: Writable[Int64s]
     entries: Writable[Int32s]
+    groups: Writable[Int32s]
 
 
 @part
@@ -121,11 +128,36 @@ def mark_accepted(automaton, visited, found, scratch, few):
 
 
 @part
-def copy_grouped(automaton, visited, found, stamp, out, written):
-    """Write the entries of a document's states, group by group; return how many entries are written now."""
+def copy_grouped(automaton, visited, found, stamp, scratch, written, listed, least):
+    """Write the entries of a document's states, group by group, and list groups of `least` entries or more.
+
+    Returns how many entries are written now, and how many groups are listed.
+    """
     for k in range(found):
-        written = write_groups(automaton.groups, visited.found[k], visited.group_stamps, stamp, out, written)
-    return written
+        written, listed = write_groups(
+            automaton.groups,
+            visited.found[k],
+            visited.group_stamps,
+            stamp,
+            scratch.entries,
+            written,
+            scratch.groups,
+            listed,
+            least,
+        )
+    return written, listed
+
+
+@part
+def groups_of(automaton, visited, found):
+    """The number of groups of a document's states, counted once per state."""
+    groups = automaton.groups
+    total = np.int64(0)
+    for k in range(found):
+        state = visited.found[k]
+        if state < groups.known:
+            total += groups.state_begin[state + 1] - groups.state_begin[state]
+    return total
 
 
 @part
@@ -149,15 +181,27 @@ def total_of(automaton, visited, found):
 
 
 @part
-def list_gates(automaton, state, limit, visited, stamp, gated):
-    """Append the gates of a state below `limit` that the document has not opened yet; return their new number."""
-    for g in range(automaton.gates_begin[state], automaton.gates_begin[state + 1]):
-        gate = automaton.gates[g]
-        if gate < limit and visited.gate_stamps[gate] != stamp:
-            visited.gate_stamps[gate] = stamp
-            visited.gates[gated] = gate
-            gated += 1
+def list_gates(automaton, visited, found, limit, stamp, gated):
+    """Append the gates of a document's states below `limit`, each once; return the new number of gates."""
+    for k in range(found):
+        state = visited.found[k]
+        for g in range(automaton.gates_begin[state], automaton.gates_begin[state + 1]):
+            gate = automaton.gates[g]
+            if gate < limit and visited.gate_stamps[gate] != stamp:
+                visited.gate_stamps[gate] = stamp
+                visited.gates[gated] = gate
+                gated += 1
     return gated
+
+
+@part
+def read_marked(scratch, few, written):
+    """Write the marked entries and remove their marks; return how many entries are written now."""
+    if few:
+        return read_few_marks(scratch.marks, scratch.summary, scratch.entries, written)
+    for k in range(len(scratch.summary)):
+        scratch.summary[k] = 0
+    return read_marks(scratch.marks, scratch.entries, written)
 
 
 @kernel
@@ -183,7 +227,7 @@ def walk(
         for count in range(C_ENTRIES, C_COUNTS):
             counts[count] = 0
     stamp, written = counts[C_STAMP], counts[C_ENTRIES]
-    gated, delta_gated = counts[C_GATES], counts[C_DELTA_GATES]
+    gated, delta_gated, listed = counts[C_GATES], counts[C_DELTA_GATES], counts[C_GROUPS]
     index = first
     why = DONE
     while index < len(elements.offsets) - 1:
@@ -206,18 +250,15 @@ def walk(
         pending_total = len(pending.entries) if words else 0
         no_room = written + total + delta_total + pending_total + SHORT > len(scratch.entries)
         no_room |= delta_gated + delta_gate_total > len(scratch.delta.gates)
+        no_room |= limits.shared < NEVER and listed + groups_of(base, scratch.base, n) > len(scratch.groups)
         if no_room or gated + gate_total + pending_total > len(scratch.base.gates):
             why = FULL
             break
         if words and depth_of(elements, begin, end) >= scratch.levels.shape[1]:
             why = DEEPER
             break
-        for k in range(n_delta):
-            state = scratch.delta.found[k]
-            delta_gated = list_gates(delta, state, limits.delta_gates, scratch.delta, stamp, delta_gated)
-        for k in range(n):
-            state = scratch.base.found[k]
-            gated = list_gates(base, state, limits.gates, scratch.base, stamp, gated)
+        delta_gated = list_gates(delta, scratch.delta, n_delta, limits.delta_gates, stamp, delta_gated)
+        gated = list_gates(base, scratch.base, n, limits.gates, stamp, gated)
         # Marked entries are read first: reading stores beyond the last entry, and so does copying.
         by_group, delta_by_group = are_grouped(base, scratch.base, n), are_grouped(delta, scratch.delta, n_delta)
         marked, delta_marked = 0 if by_group else total, 0 if delta_by_group else delta_total
@@ -228,24 +269,19 @@ def walk(
             mark_accepted(delta, scratch.delta, n_delta, scratch, few)
         if words and end > begin:
             gated = mark_pending(elements, symbols, begin, end, pending, limits, scratch, gated)
-        if few:
-            if words or marked + delta_marked:
-                written = read_few_marks(scratch.marks, scratch.summary, scratch.entries, written)
-        else:
-            written = read_marks(scratch.marks, scratch.entries, written)
-            if words:
-                for k in range(len(scratch.summary)):
-                    scratch.summary[k] = 0
+        if words or marked + delta_marked:
+            written = read_marked(scratch, few, written)
         if by_group:
-            written = copy_grouped(base, scratch.base, n, stamp, scratch.entries, written)
+            written, listed = copy_grouped(base, scratch.base, n, stamp, scratch, written, listed, limits.shared)
         if delta_by_group:
-            written = copy_grouped(delta, scratch.delta, n_delta, stamp, scratch.entries, written)
+            written, _ = copy_grouped(delta, scratch.delta, n_delta, stamp, scratch, written, listed, NEVER)
         counts[C_MARKED] += marked
         counts[C_DELTA_MARKED] += delta_marked
         index += 1
         offsets[O_ENTRIES, index] = written
         offsets[O_GATES, index] = gated
         offsets[O_DELTA_GATES, index] = delta_gated
+        offsets[O_GROUPS, index] = listed
     counts[C_STAMP], counts[C_ENTRIES], counts[C_WHY] = stamp, written, why
-    counts[C_GATES], counts[C_DELTA_GATES] = gated, delta_gated
+    counts[C_GATES], counts[C_DELTA_GATES], counts[C_GROUPS] = gated, delta_gated, listed
     return index

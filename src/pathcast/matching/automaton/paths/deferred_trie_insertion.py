@@ -1,4 +1,4 @@
-"""Nodes of paths: a column of trie nodes, where the last paths may not be in the trie yet.
+"""Deferred insertion: a column of trie nodes, where the last paths may not be in the trie yet.
 
 Patterns are added one by one, but their paths enter the trie together, when the nodes are first needed.
 

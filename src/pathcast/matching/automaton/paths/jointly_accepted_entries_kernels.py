@@ -116,9 +116,10 @@ def fill_groups(
 
 
 @part
-def write_groups(groups, state, stamps, stamp, out, written):
+def write_groups(groups, state, stamps, stamp, out, written, listed, count, least):
     """Append the entries of those groups of a state that lack the stamp; return how many entries are written now.
 
+    A group of `least` entries or more is appended to `listed` instead, which has `count` by then; returned, too.
     Up to `SHORT` places beyond the valid ones may be overwritten.
     """
     for index in range(groups.state_begin[state], groups.state_begin[state + 1]):
@@ -126,9 +127,13 @@ def write_groups(groups, state, stamps, stamp, out, written):
         if stamps[group] != stamp:
             stamps[group] = stamp
             begin, end = groups.begin[group], groups.begin[group + np.uint32(1)]
+            if end - begin >= least:
+                listed[count] = group
+                count += 1
+                continue
             for place in range(SHORT):
                 out[np.uint64(written + place)] = groups.entries[np.uint64(begin + place)]
             for place in range(begin + SHORT, end):
                 out[np.uint64(written + place - begin)] = groups.entries[np.uint64(place)]
             written += end - begin
-    return written
+    return written, count

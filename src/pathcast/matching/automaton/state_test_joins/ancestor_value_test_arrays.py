@@ -1,10 +1,12 @@
 """Bound tests of patterns as arrays (`ancestor_value_tests.py`), and patterns by the bound test that they wait for.
 
 A pattern waits for the bound test that documents have passed least often; if a single element decides the pattern, the
-other tests are its rest. Patterns are numbered by place, test and limit: the runs of a state (`state_value_join.py`)
-are then its patterns, sorted by number.
+other tests are its rest. A pattern with an `or` of value tests has several *alternatives* of this kind; it matches
+where one of them does, and each waits on its own. Alternatives are numbered by place, test and limit: the runs of a
+state (`state_value_join.py`) are then its alternatives, sorted by number.
 
-Invariant: patterns are appended, never changed. Cost: some 20 bytes per test, 40 bytes per pattern laid out.
+Invariant: patterns are appended, never changed; each has at least one alternative, possibly without tests. Cost: some
+20 bytes per test, 40 bytes per alternative laid out.
 """
 
 from collections.abc import Sequence
@@ -27,10 +29,18 @@ from ..paths.deferred_trie_insertion import PathNodes
 from ..values.required_value_tests import Demand
 from ..values.value_test_table import DemandTable
 from ..values.value_test_table_kernels import D_KIND, HIGH, LOW, ValueTests
-from .ancestor_value_tests import Spine, bound_tests, chain_of, demand_at, leading_tests
+from .ancestor_value_tests import (
+    BoundTest,
+    Spine,
+    alternatives_of,
+    bound_tests,
+    chain_of,
+    demand_at,
+    leading_tests,
+)
 from .state_value_join_kernels import CALLED
 from .unbranched_path_search_kernels import ALONE, B_HAS_SIGN, B_LOWER, B_SIGN, LOWER, UPPER
-from .waiting_patterns_by_state_kernels import DOWN, PLACES, TEST_BITS
+from .waiting_patterns_by_state_kernels import DOWN, NEGATED, PLACES, TEST_BITS
 
 _DEMANDS = "demands_"
 # The weight of each level that a test is higher up, beside its likelihood.
@@ -42,14 +52,14 @@ OWN, UNASKED = -1, -2
 
 
 class JoinRows(NamedTuple):
-    """Patterns by the test that they wait for.
+    """Alternatives of patterns by the test that they wait for.
 
-    Per pattern: the key (place and test) that it waits for, the limit, its entry (CALLED - pattern, if it must be
+    Per alternative: the key (place and test) that it waits for, the limit, its entry (CALLED - pattern, if it must be
     verified), whether it has a test further down, and its other tests (`rests`: their keys; `rest_limits`), rare ones
     first. A chain has instead all steps (-1 - step) and tests from its end upwards (`chain_codes`), and its number
     among all patterns (`chain_patterns`); its upper part begins at `chain_uppers`, and `chain_briefs` describes it
-    (`unbranched_path_search_kernels.py`). `of_gate` has the patterns of each gate, ascending; `gates_of_tests` the gate
-    of each bound test.
+    (`unbranched_path_search_kernels.py`). `of_gate` has the alternatives of each gate, ascending; `gates_of_tests` the
+    gate of each bound test.
     """
 
     keys: Int64s
@@ -71,12 +81,13 @@ class JoinRows(NamedTuple):
 
 
 class Bound(Struct, frozen=True, gc=False):
-    """A pattern's tests, the place and the node of each, and the codes of a chain."""
+    """A pattern's tests, the place and the node of each, and the codes of a chain; and its other alternatives."""
 
     tests: tuple[Demand, ...] = ()
     places: tuple[int, ...] = ()
     nodes: tuple[Steps | int, ...] = ()
     codes: tuple[int, ...] = ()
+    others: tuple["Bound", ...] = ()
 
 
 class _StringValueTest(Struct, frozen=True, gc=False):
@@ -100,16 +111,19 @@ class BoundTests:
         self.begin = Growing(np.int64, [0])
         self._tests, self._places, self._nodes = Growing(np.int32), Growing(np.int32), PathNodes()
         self._chain_begin, self._chains = Growing(np.int64, [0]), Growing(np.int32)
+        self._alternatives = Growing(np.int64, [0])  # where those of each pattern begin
 
     def __len__(self) -> int:
-        return self.begin.size - 1
+        return self._alternatives.size - 1
 
     def read(self, spine: Spine) -> Bound | None:
         """A path without branches that one element decides, or a chain; None for any other pattern."""
-        found = bound_tests(spine, self._asked)
-        if found:
-            places, tests = zip(*found, strict=True)
-            return Bound(tests, places, (OWN,) * len(found))
+        if found := bound_tests(spine, self._asked):
+            return _decided(found)
+        alternatives = alternatives_of(spine)
+        if alternatives[0] is not spine and all(decided := [bound_tests(each, self._asked) for each in alternatives]):
+            first, *others = map(_decided, decided)
+            return Bound(first.tests, first.places, first.nodes, (), tuple(others))
         chain = chain_of(spine, self._asked)
         return None if chain is None else _led(chain.tests, chain.codes)
 
@@ -131,6 +145,10 @@ class BoundTests:
     def extend(self, patterns: Sequence[Bound]) -> None:
         """Add patterns."""
         number = self.demands.number
+        counts = [1 + len(pattern.others) for pattern in patterns]
+        self._alternatives.extend(ends_of(counts, self.begin.size - 1))
+        if sum(counts) > len(counts):
+            patterns = [each for pattern in patterns for each in (pattern, *pattern.others)]
         tests = [number(demand) for pattern in patterns for demand in pattern.tests]
         places = [place for pattern in patterns for place in pattern.places]
         codes = [code for pattern in patterns for code in pattern.codes]
@@ -147,19 +165,25 @@ class BoundTests:
 
     def decided(self, count: int) -> Bools:
         """Which of the first `count` patterns one element decides, chains included."""
-        begin = self.begin.view[: count + 1]
-        found = np.diff(begin) > 0
-        found[found] = self._nodes.view[begin[:-1][found]] == OWN
-        return found | (np.diff(self._chain_begin.view[: count + 1]) > 0)
+        first = self._alternatives.view[:count]  # all alternatives of a pattern are of one kind
+        begin, chain_begin = self.begin.view, self._chain_begin.view
+        found: Bools = begin[first + 1] > begin[first]
+        found[found] = self._nodes.view[begin[first[found]]] == OWN
+        found |= chain_begin[first + 1] > chain_begin[first]
+        return found
 
     def rarest(self, likely: Floats, count: int) -> Floats:
-        """How likely documents pass the rarest test of each of `count` patterns; infinite for those without tests."""
-        begin = self.begin.view[: count + 1]
-        found = np.full(count, np.inf)
+        """How likely documents pass the rarest test of each of `count` patterns; infinite for those without tests.
+
+        Of a pattern with several alternatives, the sum.
+        """
+        alternatives = self._alternatives.view[: count + 1]
+        begin = self.begin.view[: alternatives[-1] + 1]
+        found = np.full(len(begin) - 1, np.inf)
         owners = np.flatnonzero(np.diff(begin))
         if len(owners):
             found[owners] = np.minimum.reduceat(likely[self._tests.view[: begin[-1]]], begin[:-1][owners])
-        return found
+        return np.add.reduceat(found, alternatives[:-1]) if count else found
 
     def laid_out(
         self,
@@ -172,24 +196,27 @@ class BoundTests:
         chosen_ones: Bools,
     ) -> JoinRows:
         """The chosen patterns by the test that they wait for; they have gates, and `entries` has the entry of each."""
-        begin = self.begin.view[: len(gate_of) + 1]
+        alternatives = self._alternatives.view[: len(gate_of) + 1]
+        pattern_of = np.repeat(np.arange(len(gate_of)), np.diff(alternatives))
+        begin = self.begin.view[: len(pattern_of) + 1]
         numbers, places, nodes = (
             column[: begin[-1]] for column in (self._tests.view, self._places.view, self._nodes.view)
         )
         keys, limits = _keys(tests, numbers, places)
-        height = np.where(places < DOWN, places, PLACES + DOWN - places)
+        plain = places & (PLACES - 1)
+        height = np.where(plain < DOWN, plain, PLACES + DOWN - plain)
         counts = np.diff(begin)
         owner = np.repeat(np.arange(len(counts)), counts)
-        owners = np.flatnonzero((counts > 0) & chosen_ones)
-        costs = np.where(nodes == UNASKED, np.inf, likely[numbers] + _HIGHER * height)
+        owners = np.flatnonzero((counts > 0) & chosen_ones[pattern_of])
+        costs = np.where((nodes == UNASKED) | (places >= NEGATED), np.inf, likely[numbers] + _HIGHER * height)
         chosen = least(begin, costs)[owners]
         order = np.lexsort((limits[chosen], keys[chosen]))
         owners, chosen = owners[order], chosen[order]
-        below = np.zeros(len(gate_of), dtype=np.bool_)
-        chosen_height = np.full(len(gate_of), -1)
+        below = np.zeros(len(counts), dtype=np.bool_)
+        chosen_height = np.full(len(counts), -1)
         chosen_height[owners] = height[chosen]
         below[owner[height < chosen_height[owner]]] = True
-        chain_begin = self._chain_begin.view[: len(gate_of) + 1]
+        chain_begin = self._chain_begin.view[: len(counts) + 1]
         is_chain = np.diff(chain_begin) > 0
         is_rest = nodes == OWN
         is_rest[chosen] = False
@@ -200,13 +227,13 @@ class BoundTests:
         codes, chain_limits = self._chain_codes(chains, items, owners, keys, limits)
         chosen_here = (chosen - begin[owners]).astype(np.int32)
         uppers, briefs = _divided(chains, items, codes, np.where(is_chain[owners], chosen_here, -1))
-        own = nodes[chosen] == OWN
-        behind = np.where(own, gate_of[owners], gates_of_tests[chosen])
+        own, patterns = nodes[chosen] == OWN, pattern_of[owners]
+        behind = np.where(own, gate_of[patterns], gates_of_tests[chosen])
         at_gate = np.argsort(behind, kind="stable")
         return JoinRows(
             keys=keys[chosen],
             limits=limits[chosen],
-            entries=np.where(own | is_chain[owners], entries[owners], CALLED - owners).astype(np.int32),
+            entries=np.where(own | is_chain[owners], entries[patterns], CALLED - patterns).astype(np.int32),
             below=below[owners],
             rest_begin=rest_begin,
             rests=keys[rest],
@@ -214,7 +241,7 @@ class BoundTests:
             chain_begin=chains,
             chain_codes=codes,
             chain_limits=chain_limits,
-            chain_patterns=owners.astype(np.int32),
+            chain_patterns=patterns.astype(np.int32),
             chain_uppers=uppers,
             chain_briefs=briefs,
             gate_begin=np.searchsorted(behind[at_gate], np.arange(gates + 1)).astype(np.int64),
@@ -239,7 +266,8 @@ class BoundTests:
         demands = {_DEMANDS + name: array for name, array in self.demands.saved().items()}
         columns = {"tests": self._tests.view, "places": self._places.view, "nodes": self._nodes.view}
         chains = {"chain_begin": self._chain_begin.view, "chains": self._chains.view}
-        return {"begin": self.begin.view, **columns, **chains, **demands}
+        begins = {"begin": self.begin.view, "alternatives": self._alternatives.view}
+        return {**begins, **columns, **chains, **demands}
 
     @classmethod
     def restore(cls, names: Names, arrays: dict[str, AnyArray]) -> "BoundTests":
@@ -247,13 +275,16 @@ class BoundTests:
         bound = cls(names)
         bound.demands = DemandTable.restore(names, part_of(arrays, _DEMANDS))
         bound._nodes = PathNodes(arrays["nodes"])
-        bound.begin, bound._tests, bound._places, bound._chain_begin, bound._chains = (
-            Growing.over(arrays[name]) for name in ("begin", "tests", "places", "chain_begin", "chains")
+        bound.begin, bound._tests, bound._places, bound._chain_begin, bound._chains, bound._alternatives = (
+            Growing.over(arrays[name]) for name in ("begin", "tests", "places", "chain_begin", "chains", "alternatives")
         )
         return bound
 
     def merge(self, arrays: dict[str, AnyArray], chosen: Int64s, names: Int32s, nodes: Int32s) -> None:
         """Merge the tests of some patterns of another process; `names` and `nodes` translate its names and nodes."""
+        alternatives = np.arange(len(arrays["begin"]) - 1)
+        ends, chosen = gathered(arrays["alternatives"], alternatives, chosen)
+        self._alternatives.extend(ends[1:] + (self.begin.size - 1))
         begin, theirs = gathered(arrays["begin"], arrays["tests"], chosen)
         _, places = gathered(arrays["begin"], arrays["places"], chosen)
         _, theirs_at = gathered(arrays["begin"], arrays["nodes"], chosen)
@@ -269,6 +300,12 @@ class BoundTests:
 
 
 NO_TESTS = Bound()
+
+
+def _decided(found: list[BoundTest]) -> Bound:
+    """Tests at places that one element decides."""
+    places, tests = zip(*found, strict=True)
+    return Bound(tests, places, (OWN,) * len(found))
 
 
 def _led(tests: list[tuple[Steps, Demand]], codes: list[int]) -> Bound:

@@ -11,12 +11,16 @@ is then searched below this element, from its last step upwards.
 A test applies to any element that has the value: the place determines which element is meant. Only string-value tests
 keep their element's name, if there is one, as testing every string-value takes longer.
 
+A path with an `or` of tests matches where one of its *alternatives* matches: the same path with one operand in place of
+the `or`. If one element decides each alternative, one element decides the pattern. A test under `not` has a place like
+any other, and the element there must fail it; some other test must be there to wait for.
+
 In any other pattern, a mandatory test is bound to the last step of the path that leads to it. Only documents with an
 element that has this path and passes the test can match (`leading_tests`).
 
-Left to the verifier: branches, `or`, `not`, first nodes of paths, existence, `!=`, numeric tests of a `*` element's
-string-value, and paths whose tests have no path that leads to them: the automaton treats a path that ends with `//*` as
-one that ends with `/*`.
+Left to the verifier: branches, an `or` with elements or more than MOST_ALTERNATIVES, `not` alone, first nodes of paths,
+existence, `!=`, numeric tests of a `*` element's string-value, and paths whose tests have no path that leads to them:
+the automaton treats a path that ends with `//*` as one that ends with `/*`.
 Invariant: for a pattern with bound tests, `matches ⇔ some element has its path and passes its tests`.
 """
 
@@ -25,16 +29,18 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeGuard
 
 from pathcast.documents import Names
-from pathcast.patterns import Compare, Condition, Node, Pattern
+from pathcast.patterns import AllOf, AnyOf, Compare, Condition, Node, Not, Pattern
 from pathcast.patterns.parsing import PathEncoder, Steps
 
 from ..values.required_value_tests import Demand, demand_of
 from ..values.value_test_table_kernels import ANY, SELF_VALUE, TEXT_VALUE
-from .waiting_patterns_by_state_kernels import ANYWHERE, DOWN
+from .waiting_patterns_by_state_kernels import ANYWHERE, DOWN, NEGATED
 
 # The result of `demand_at` for a condition at a step, possibly cached.
 Asked = Callable[[int, Condition], Demand | None]
-# A place and a test: `up` levels above the element, or DOWN + depth.
+# A path with more alternatives than these is left to the verifier: each takes a row.
+MOST_ALTERNATIVES = 8
+# A place and a test: `up` levels above the element, or DOWN + depth; and NEGATED for a test under `not`.
 BoundTest = tuple[int, Demand]
 
 
@@ -74,18 +80,82 @@ def spine_of(pattern: Pattern, encoder: PathEncoder) -> Spine | None:
     return Spine(tuple(steps), tests) if steps else None
 
 
+def alternatives_of(spine: Spine) -> list[Spine]:
+    """The paths without `or` of which a document must match one; the path itself if they are too many, or none."""
+    if not any(isinstance(test, AnyOf | AllOf | Not) or _is_choice(test) for tests in spine.tests for test in tests):
+        return [spine]
+    found: list[list[list[Condition]]] = [[]]
+    for tests in spine.tests:
+        here = _operands(AllOf(tuple(tests)))
+        found = [[*before, operand] for before in found for operand in here]
+        if not 0 < len(found) <= MOST_ALTERNATIVES:
+            return [spine]
+    return [Spine(spine.steps, tests) for tests in found]
+
+
+def _operands(condition: Condition) -> list[list[Condition]]:
+    """The lists of conditions without `or` of which one must hold, all of it; at most MOST_ALTERNATIVES + 1."""
+    match condition:
+        case AnyOf():
+            found = [operand for part in condition.conditions for operand in _operands(part)]
+        case AllOf():
+            found = [[]]
+            for part in condition.conditions:
+                operands = _operands(part)  # once: parts may be nested deeply
+                found = [[*before, *operand] for before in found for operand in operands][: MOST_ALTERNATIVES + 1]
+        case Not(AnyOf() as inner):
+            found = _operands(AllOf(tuple([Not(part) for part in inner.conditions])))
+        case Not(AllOf() as inner):
+            found = _operands(AnyOf(tuple([Not(part) for part in inner.conditions])))
+        case Not(Not() as inner):
+            found = _operands(inner.condition)
+        case Not(Node() as inner) if _is_choice(inner):
+            found = _operands(Not(AnyOf(tuple([_single(inner, part) for part in _parts(inner)]))))
+        case Node() if _is_choice(condition):
+            # Some attribute or text node passes one test or another if some passes one, or some passes another.
+            found = _operands(AnyOf(tuple([_single(condition, part) for part in _parts(condition)])))
+        case _:
+            found = [[condition]]
+    return found[: MOST_ALTERNATIVES + 1]
+
+
+def _single(node: Node, test: Condition) -> Node:
+    """A node with another condition."""
+    return Node(node.axis, node.test, (test,))
+
+
+def _parts(node: Node) -> tuple[Condition, ...]:
+    """The operands of the `or` at a node that is a choice."""
+    (choice,) = node.conditions
+    return choice.conditions if isinstance(choice, AnyOf) else ()
+
+
+def _is_choice(condition: Condition) -> bool:
+    """Whether a condition is an attribute or a text node with an `or` alone."""
+    return (
+        isinstance(condition, Node)
+        and not condition.is_element
+        and len(condition.conditions) == 1
+        and isinstance(condition.conditions[0], AnyOf)
+    )
+
+
 def bound_tests(spine: Spine, asked: Asked) -> list[BoundTest]:
     """The tests of a pattern that one element decides; none for any other pattern."""
     found: list[BoundTest] = []
+    can_wait = False
     for index, tests in enumerate(spine.tests):
         if tests:
             place = place_of(spine.steps, index)
             for test in tests:
-                demand = asked(spine.steps[index], test)
+                if isinstance(test, Not):
+                    demand, failing = asked(spine.steps[index], test.condition), NEGATED
+                else:
+                    demand, failing, can_wait = asked(spine.steps[index], test), 0, True
                 if place is None or demand is None:
                     return []
-                found.append((place, demand))
-    return [] if ends_anywhere(spine.steps) else found
+                found.append((place + failing, demand))
+    return found if can_wait and not ends_anywhere(spine.steps) else []
 
 
 def chain_of(spine: Spine, asked: Asked) -> Chain | None:
@@ -155,7 +225,7 @@ def demand_at(step: int, test: Condition, names: Names) -> Demand | None:
     """A condition on the values of a step as an equivalent test that can be looked up; None if there is none."""
     element, place, compare = ANY, SELF_VALUE, test
     if isinstance(test, Node):
-        if test.axis != "/" or len(test.conditions) != 1:
+        if test.axis != "/" or test.is_element or len(test.conditions) != 1:
             return None
         place = names.add(test.test[1:]) if test.is_attribute else TEXT_VALUE
         compare = test.conditions[0]

@@ -20,7 +20,7 @@ from ..paths.lazy_determinisation import States
 from ..values.value_test_table import new_cache
 from ..values.value_test_table_kernels import KINDS, ValueTests
 from .ancestor_value_test_arrays import JoinRows
-from .passed_value_tests_kernels import J_COUNTS, J_LOOKED, J_PASSED, J_WHY, L_COLUMNS, NO_KEY, PassedTests
+from .satisfied_value_tests_kernels import J_COUNTS, J_LOOKED, J_PASSED, J_WHY, L_COLUMNS, NO_KEY, PassedTests
 from .state_value_join_kernels import (
     BLOCK,
     CROWDED,

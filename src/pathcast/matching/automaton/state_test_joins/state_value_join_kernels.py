@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pathcast.documents.document_batch_layout_kernels import Elements, Values
+from pathcast.documents.document_batch_arrays_kernels import Elements, Values
 from pathcast.kernels import (
     Bools,
     Floats,
@@ -37,7 +37,7 @@ from pathcast.kernels import (
 
 from ...arrays.bitset_kernels import Marks, is_marked, mark_with_summary, read_few_marks, unmark
 from ..values.value_test_table_kernels import ValueCache, ValueTests
-from .passed_value_tests_kernels import (
+from .satisfied_value_tests_kernels import (
     J_LOOKED,
     J_QUEUED,
     J_STAMP,
@@ -50,6 +50,7 @@ from .passed_value_tests_kernels import (
 from .unbranched_path_search_kernels import MAYBE, NO, YES, ChainCall, ChainRoom, Chains, chain_below, link_names
 from .waiting_patterns_by_state_kernels import (
     DOWN,
+    NEGATED,
     PLACES,
     PURE,
     Q_AT,
@@ -83,6 +84,8 @@ DONE, MISS, FULL, CROWDED = range(4)
 BLOCK = 256
 # Rows of offsets: of entries, and of patterns that must be verified.
 O_ENTRIES, O_CALLED, O_ROWS = range(3)
+# The bit of a test under `not` in its key.
+FAILS = NEGATED << TEST_BITS
 ONE = np.uint64(1)
 
 
@@ -140,9 +143,9 @@ class JoinScratch(NamedTuple):
 
 @part
 def test_holds(key, limit, seen, passed):
-    """Whether a bound test holds, seen from the element of the pattern's last step."""
-    above = seen.elements[key >> TEST_BITS]
-    return passes_test(above, key & ((1 << TEST_BITS) - 1), limit, passed)
+    """Whether a bound test holds, or fails under `not`, seen from the element of the pattern's last step."""
+    above = seen.elements[key >> TEST_BITS & (PLACES - 1)]
+    return passes_test(above, key & ((1 << TEST_BITS) - 1), limit, passed) != (key & FAILS != 0)
 
 
 @part
@@ -190,7 +193,7 @@ def keep_rows(row, end, value, rows, signs, kept, looked):
             mark_with_summary(looked.bits, looked.summary, entry)
         passed = signs[second >> TEST_BITS & (PLACES - 1)]
         kept[count] = row
-        count += (second < 0) | (passed & sign_of(second & ((1 << TEST_BITS) - 1)) != 0)
+        count += (second < 0) | (second & FAILS != 0) | (passed & sign_of(second & ((1 << TEST_BITS) - 1)) != 0)
         row += 1
     return count, row
 

@@ -18,7 +18,7 @@ import numpy as np
 from pathcast.kernels import Floats, Int32s, Int64s, Matrix, Writable, lowest_bit, part, rare
 from pathcast.kernels.hash_table_kernels import MIX_A, MIX_B
 
-from .passed_value_tests_kernels import passes_test
+from .satisfied_value_tests_kernels import passes_test
 
 # Depths are bits of a word. A chain with more elements to visit than this is left to the verifier.
 DEEPEST, MOST_BELOW = 62, 64

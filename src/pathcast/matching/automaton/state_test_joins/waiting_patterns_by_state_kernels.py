@@ -17,11 +17,13 @@ import numpy as np
 from pathcast.kernels import Floats, Int32s, Int64s, Matrix, Writable, kernel, part, prefetch, rare
 from pathcast.kernels.hash_table_kernels import MIX_A, first_slot, next_slot
 
-from .passed_value_tests_kernels import J_QUEUED, J_STAMP, L_NEXT, L_TEST, sign_of
+from .satisfied_value_tests_kernels import J_QUEUED, J_STAMP, L_NEXT, L_TEST, sign_of
 from .unbranched_path_search_kernels import MAYBE, NO, YES
 
 # Places: levels up, DOWN + depth, or ANYWHERE above. A run's key is the place and the test.
 DOWN, ANYWHERE, PLACES, TEST_BITS = 32, 63, 64, 26
+# Added to the place of a test under `not`: the element there must fail it. No pattern waits for such a test.
+NEGATED = PLACES
 # Columns of regions: where the table begins, its size less one, and the rows of its places, from .. to.
 R_BASE, R_MASK, R_FIRST, R_END, R_COLUMNS = range(5)
 # Columns of a region's places: the place, and the bits of the tests that its runs wait for there.

@@ -224,6 +224,8 @@ class IndexUpdates:
         with self.lock:
             begun = self.current
             into_base = self._delta_is_large(begun)
+            if self._trees is not None:
+                self._trees.place()  # at every promotion, so that documents never wait for very many
             layout = self._layout(begun.entries) if into_base else None
             trees = [] if self._trees is None else self._trees.entries(begun.base.patterns, begun.patterns)
             if trees and self._delta_trees is None:

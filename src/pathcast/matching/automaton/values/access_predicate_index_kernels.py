@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pathcast.documents.document_batch_layout_kernels import Elements, Values
+from pathcast.documents.document_batch_arrays_kernels import Elements, Values
 from pathcast.kernels import Bools, Floats, Int32s, Int64s, UInt8s, UInt64s, Writable, kernel, part, rare
 
 from ...arrays.bitset_kernels import Marks, mark_with_summary, read_few_marks
@@ -298,14 +298,17 @@ def call_all(gates, opened, closed, by_gate, calls):
 
 @part
 def open_all(document, gates, calls):
-    """Open the gates of a document; a pattern without a gate is called."""
+    """Open the gates of a document; a pattern without a gate is called. Return whether a gate was opened."""
+    opened = False
     for index in range(gates.offsets[document], gates.offsets[document + 1]):
         if gates.gates[index] >= 0:
             gate = np.uint64(gates.gates[index])
             calls.open_gates[gate >> np.uint64(6)] |= ONE << (gate & LOW_SIX)
+            opened = True
         else:
             mark_with_summary(calls.marks.bits, calls.marks.summary, -1 - gates.gates[index])
             calls.state[S_CALLED] += 1
+    return opened
 
 
 @part
@@ -343,10 +346,10 @@ def candidates_of(
         state[S_TOUCHED] = state[S_CALLED] = 0
         state[S_UNKNOWN] = called.unknown[document]
         opened, closed = gates.offsets[document], gates.offsets[document + 1]
-        open_all(document, gates, calls)
+        has_open = open_all(document, gates, calls)
         take_called(document, called, access.gate_of, gates.listed, calls)
         call_all(gates.gates, opened, closed, access.behind, calls)
-        if closed > opened and tests.table.size:
+        if has_open and tests.table.size:
             begin, end = offsets[document], offsets[document + 1]
             call_by_values(begin, end, elements.names, values, translation, tests, access.tested, scratch)
             settle_ranges(access.ranged, tests.statistics, calls)

@@ -9,6 +9,7 @@ clause whose selected tests are the rarest together.
 Invariant: patterns are appended, never changed. Cost: 4 bytes per test, 8 bytes per alternative, clause and pattern.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -67,7 +68,7 @@ class Clauses:
         self._clauses, self._alternatives, self._tests_of = (Growing(np.int64, [0]) for _ in range(3))
         self._tests = Growing(np.int32)
 
-    def extend(self, patterns: list[list[list[list[int]]]]) -> None:
+    def extend(self, patterns: Sequence[list[list[list[int]]]]) -> None:
         """Add patterns, each as clauses, alternatives and tests. A clause with an empty alternative is left out."""
         clauses = [[clause for clause in pattern if all(clause)] for pattern in patterns]
         alternatives = [clause for pattern in clauses for clause in pattern]
@@ -76,10 +77,6 @@ class Clauses:
         self._alternatives.extend(ends_of([len(clause) for clause in alternatives], self._tests_of.size - 1))
         self._tests_of.extend(ends_of([len(alternative) for alternative in tests], self._tests.size))
         self._tests.extend(np.array([test for alternative in tests for test in alternative], dtype=np.int32))
-
-    def extend_without(self, count: int) -> None:
-        """Add `count` patterns that wait for no tests."""
-        self._clauses.extend(np.full(count, self._alternatives.size - 1, dtype=np.int64))
 
     def rows(self) -> ClauseRows:
         """The clauses as of now."""

@@ -1,4 +1,4 @@
-"""Demands: the value tests that a document must pass to match a pattern.
+"""Required tests: the value tests that a document must pass to match a pattern.
 
 A pattern demands *clauses*. A clause has alternatives, of which a matching document fulfils at least one; an
 alternative is a list of tests, all of which such a document passes. Tests under no `or` and no `not` form one clause

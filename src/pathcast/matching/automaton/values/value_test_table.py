@@ -162,13 +162,13 @@ class DemandTable:
         return key
 
     def prior(self) -> Floats:
-        """How likely each test is passed, before any document was seen: the more values are tested for, the less."""
+        """The prior probability that a document passes each test: the more values are tested for, the lower."""
         values = self._key_counts.view[self._key_of.view]
         kinds = self._rows[D_KIND, : len(self)]
         return np.where((kinds == LOW) | (kinds == HIGH), 0.5, np.where(kinds == GRAM, 0.25, 1 / (values + 1)))
 
     def likely(self, documents: int) -> Floats:
-        """How likely each test is passed, given the counts from `documents` documents."""
+        """The probability that a document passes each test, from the counts of `documents` documents."""
         count = len(self)
         prior = self.prior()
         met = (self.hits[:count] + prior) / (documents + 1)

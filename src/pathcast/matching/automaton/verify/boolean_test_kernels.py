@@ -38,7 +38,7 @@ from .element_set_kernels import (
     made,
     result_place,
 )
-from .first_node_condition_kernels import first_passes
+from .first_node_value_test_kernels import first_passes
 from .value_condition_kernels import (
     ALL_OF,
     C_KIND,

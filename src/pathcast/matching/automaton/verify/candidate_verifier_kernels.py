@@ -28,7 +28,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pathcast.documents.document_batch_layout_kernels import Elements, Values
+from pathcast.documents.document_batch_arrays_kernels import Elements, Values
 from pathcast.kernels import Bools, Int32s, Int64s, Matrix, Writable, kernel, part, prefetch, rare
 
 from .boolean_test_kernels import passing
@@ -49,7 +49,7 @@ from .element_set_kernels import (
     made,
     word_by_word,
 )
-from .first_node_condition_kernels import first_passes
+from .first_node_value_test_kernels import first_passes
 from .value_condition_kernels import (
     ALL,
     ALL_OF,

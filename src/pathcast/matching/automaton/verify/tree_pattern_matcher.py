@@ -21,7 +21,7 @@ from ...engine_contract import Entries, Offsets
 from ...results.match_expansion_kernels import merge_joined
 from ...results.subscriptions_by_pattern_kernels import DocumentEntries
 from ...table.pattern_table import PatternTable
-from ..paths.required_path_gates_of_states import OpenGates
+from ..paths.gates_opened_by_documents import OpenGates
 from ..state_test_joins.state_value_join import Joins
 from ..twigs.twig_join import TwigJoins, TwigsFound
 from ..values.access_predicate_index import Access

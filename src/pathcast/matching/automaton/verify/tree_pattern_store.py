@@ -5,14 +5,19 @@ the tests that it demands; all have a program for the verifier and a gate (`requ
 the data to put them behind their gates, each waiting for the rarest of its tests; that takes longest, and needs no
 lock.
 
+Documents wait while a few patterns are added, and only their programs and gates are needed until all patterns are laid
+out. Their tests and branches are therefore read later, many at a time (`place`).
+
 Everything is in arrays: a snapshot stores them, and arrays built by another process can be merged (`merge`).
 
 Invariant: patterns are appended, never changed; a `CandidateMatcher` shows those that existed when it was created.
+Columns have all patterns in one order; the last patterns may have programs alone.
 Cost: some 60 µs to add a pattern, 10 µs for one that is joined, 1 µs to merge either.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,6 +26,7 @@ from pathcast.patterns import Node, Pattern
 from pathcast.patterns.parsing import Steps, normalised
 
 from ...arrays.ragged_arrays import part_of
+from ...table.path_trie import flat
 from ...table.pattern_table import MergedNumbers, PatternTable
 from ...tuning import Tuning
 from ..paths.deferred_trie_insertion import PathNodes
@@ -28,7 +34,7 @@ from ..state_test_joins.ancestor_value_test_arrays import NO_TESTS, Bound, Bound
 from ..state_test_joins.ancestor_value_tests import spine_of
 from ..state_test_joins.state_value_join import Joins
 from ..twigs.twig_arrays import LIFT, Twigs
-from ..twigs.twig_branch_decomposition import Part, Tie, Twig, twig_of
+from ..twigs.twig_branch_decomposition import Part, Tie, twig_of
 from ..twigs.twig_join import TwigJoins
 from ..twigs.twig_join_kernels import TwigRows
 from ..values.access_predicate_index import Access, AccessRows, laid_out, no_access
@@ -51,6 +57,16 @@ _AT_A_TIME = 1 << 10
 # Fewer patterns than this are pending for a while, and are then verified: their programs are built at once.
 _SOON = 64
 _NO_TIES: tuple[Tie, ...] = ()
+_NO_CLAUSES: list[list[list[int]]] = []
+
+
+class _Placed(NamedTuple):
+    """A pattern's tests, its branches if it is a twig, the clauses of tests that it demands, and its gate."""
+
+    bound: Bound
+    ties: tuple[Tie, ...]
+    clauses: list[list[list[int]]]
+    gate: Steps
 
 
 class TreeStore:
@@ -78,13 +94,28 @@ class TreeStore:
 
     def add(self, entries: list[int]) -> None:
         """Add the patterns of these entries."""
+        if len(entries) < _SOON:
+            for entry in entries:
+                self._verifier.add(entry)
+            return
+        self.place()
         trees = self.table.trees
         others: dict[int, Pattern] = {}
         for first in range(0, len(entries), _AT_A_TIME):
             others |= self._add_joined({entry: trees[entry] for entry in entries[first : first + _AT_A_TIME]})
         order = list(others) if len(others) < _MANY else in_order(others)
         for first in range(0, len(order), _AT_A_TIME):
-            self._add_others({entry: others[entry] for entry in order[first : first + _AT_A_TIME]})
+            some = order[first : first + _AT_A_TIME]
+            for entry in some:
+                self._verifier.add(entry)
+            self._extend([self._read_other(others[entry]) for entry in some])
+
+    def place(self) -> None:
+        """Read the tests, branches and gates of the patterns that have only programs."""
+        parts: dict[Node, Part] = {}
+        waiting = [self.table.trees[entry] for entry in self._verifier.entries[len(self._bound) :].tolist()]
+        if waiting:
+            self._extend([self._read_joined(pattern, parts) or self._read_other(pattern) for pattern in waiting])
 
     def entries(self, first: int, end: int) -> list[int]:
         """The entries of some patterns."""
@@ -92,49 +123,53 @@ class TreeStore:
         return found
 
     def _add_joined(self, patterns: dict[int, Pattern]) -> dict[int, Pattern]:
-        """Add the patterns that are joined, by a state or by branches; return the others.
+        """Add the patterns that are joined, paths before twigs; return the others.
 
         Joined patterns are verified only on documents that cannot be joined, and wait for no other value tests.
         """
-        encoder = self.table.encoder
-        paths, twigs, others = dict[int, Bound](), dict[int, Twig](), dict[int, Pattern]()
-        gates: list[Steps] = []
+        paths, twigs, others = dict[int, _Placed](), dict[int, _Placed](), dict[int, Pattern]()
         parts: dict[Node, Part] = {}
         for entry, pattern in patterns.items():
-            spine = spine_of(pattern, encoder)
-            if spine is not None and (bound := self._bound.read(spine)) is not None:
-                paths[entry] = bound
-                gates.append(normalised(spine.steps))
-            elif spine is None and (twig := twig_of(pattern, encoder, parts)) is not None:
-                twigs[entry] = twig
-            else:
+            placed = self._read_joined(pattern, parts)
+            if placed is None:
                 others[entry] = pattern
+            else:
+                (twigs if placed.ties else paths)[entry] = placed
         if joined := [*paths, *twigs]:
             if len(joined) < _SOON:
                 for entry in joined:
                     self._verifier.add(entry)
             else:
                 self._verifier.add_later(joined)
-            self._bound.extend([*paths.values(), *[NO_TESTS] * len(twigs)])
-            self._twigs.extend([*[_NO_TIES] * len(paths), *(twig.ties for twig in twigs.values())])
-            self._clauses.extend_without(len(joined))
-            self._ends.extend([*gates, *(twig.longest for twig in twigs.values())])
+            self._extend([*paths.values(), *twigs.values()])
         return others
 
-    def _add_others(self, patterns: dict[int, Pattern]) -> None:
-        """Add patterns that are verified on every candidate document."""
+    def _read_joined(self, pattern: Pattern, parts: dict[Node, Part]) -> _Placed | None:
+        """A pattern that is joined, by a state or by branches; None for any other. `parts` are known parts of twigs."""
+        spine = spine_of(pattern, self.table.encoder)
+        if spine is not None:
+            bound = self._bound.read(spine)
+            return None if bound is None else _Placed(bound, _NO_TIES, _NO_CLAUSES, normalised(spine.steps))
+        twig = twig_of(pattern, self.table.encoder, parts)
+        return None if twig is None else _Placed(NO_TESTS, twig.ties, _NO_CLAUSES, twig.longest)
+
+    def _read_other(self, pattern: Pattern) -> _Placed:
+        """A pattern that is verified on every candidate document."""
         encoder = self.table.encoder
-        bound = [self._bound.read_any(pattern, encoder) for pattern in patterns.values()]
-        clauses = [self._demands.add(pattern, its.tests) for pattern, its in zip(patterns.values(), bound, strict=True)]
-        for entry in patterns:
-            self._verifier.add(entry)
+        bound = self._bound.read_any(pattern, encoder)
+        return _Placed(bound, _NO_TIES, self._demands.add(pattern, bound.tests), gate(pattern, encoder))
+
+    def _extend(self, patterns: list[_Placed]) -> None:
+        """Append patterns to the columns beside the programs."""
+        bound, ties, clauses, gates = zip(*patterns, strict=True)
         self._bound.extend(bound)
-        self._twigs.extend([_NO_TIES] * len(patterns))
+        self._twigs.extend(ties)
         self._clauses.extend(clauses)
-        self._ends.extend(gate(pattern, encoder) for pattern in patterns.values())
+        self._ends.extend(gates)
 
     def layout(self) -> "TreeLayout":
         """Give gates to the patterns that have none yet; return the data to lay them out."""
+        self.place()
         return self._layout(self._ends.insert(self.table.trie).copy(), self._laid_twigs)
 
     def gates(self, first: int, end: int) -> Int32s:
@@ -142,9 +177,12 @@ class TreeStore:
 
         A pending path has at least one step: for a pattern that demands no element, `/*`, which all documents have.
         """
-        ends = self._ends.insert(self.table.trie)[first:end].copy()
+        trie, encoder, trees = self.table.trie, self.table.encoder, self.table.trees
+        placed = self._ends.insert(trie)[first:end]
+        others = self._verifier.entries[first + len(placed) : end].tolist()
+        ends = np.concatenate([placed, trie.insert(*flat([gate(trees[entry], encoder) for entry in others]))])
         if not ends.all():
-            ends[ends == 0] = self.table.trie.insert_one(_ANY)
+            ends[ends == 0] = trie.insert_one(_ANY)
         return ends
 
     def _layout(self, ends: Int32s, before: TwigRows | None) -> "TreeLayout":

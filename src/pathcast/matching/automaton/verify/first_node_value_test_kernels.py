@@ -1,5 +1,5 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
-"""First nodes of paths: a `First` condition tests only the value of the first node of a path, in document order.
+"""Value tests of first nodes: a `First` condition tests only the value of the first node of a path, in document order.
 
 A path's element steps are sets inside the context. The last step is searched in document order, in the list of its
 name, so that the first node inside these sets ends the search.

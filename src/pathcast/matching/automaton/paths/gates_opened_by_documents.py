@@ -1,4 +1,4 @@
-"""Open gates: every gate that the states of a document's elements open, for documents that need full verification.
+"""All gates that a document's states open, for documents that need full verification.
 
 A walk lists only the gates with waiting patterns (`tree_pattern_matcher.py`); patterns that joins decide need their
 gates only for documents that joins cannot decide.

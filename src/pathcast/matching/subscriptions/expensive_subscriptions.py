@@ -1,8 +1,8 @@
-"""Expensive subscriptions: those that take most of the time that an engine spends on trying patterns.
+"""Expensive subscriptions: the patterns on which an engine spends most of its verification time.
 
-A `Costed` engine counts, for each pattern that it tries on documents, how often it does so and about how many bytes of
-values it reads. Shared work counts for the first pattern that needs it. Patterns found by look-ups alone are never
-tried and cost next to nothing.
+A `Costed` engine counts, per candidate pattern, the documents that it verifies and the approximate bytes of values that
+it reads. Shared work counts for the first pattern that needs it. Patterns found by look-ups alone are never verified
+and cost next to nothing.
 
 Cost: one pass over the patterns that were tried, on demand.
 """
@@ -15,14 +15,14 @@ from ..engine_contract import Costed, Engine
 from ..results.match_expansion import Expansion
 
 SHOWN = 5
-"""How many expensive patterns `statistics` shows, and how many subscriptions of each."""
+"""The number of expensive patterns that `statistics` shows, and of subscriptions of each."""
 
-# A try takes about as long as reading this many bytes.
+# Verifying one candidate takes about as long as reading this many bytes.
 _BYTES_PER_TRY = 128
 
 
 class Cost(NamedTuple):
-    """The cost of a pattern: the documents it was tried on, and its share of all work of this kind."""
+    """The cost of a pattern: the number of verified documents, and its share of all verification work."""
 
     entry: int
     tries: int
@@ -30,7 +30,7 @@ class Cost(NamedTuple):
 
     def __str__(self) -> str:
         documents = "1 document" if self.tries == 1 else f"{self.tries:,} documents"
-        return f"tried on {documents} so far, {self.share:.0%} of the work of trying patterns"
+        return f"candidate in {documents} so far, {self.share:.0%} of the verification work"
 
 
 def most_expensive(engine: Engine, expansion: Expansion) -> list[dict[str, Any]]:

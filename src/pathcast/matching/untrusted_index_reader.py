@@ -1,4 +1,4 @@
-"""Renewal: reads the subscriptions of an index from an untrusted source, so that they can be compiled again.
+"""Untrusted indexes: reads the subscriptions of an index from an untrusted source, so that they can be compiled again.
 
 Kernels follow an engine's arrays without bounds checks, so a forged number in them ends the process, or worse. Checking
 that a hundred arrays agree takes as long as building them, and each engine would need its own checks, with a hole for
