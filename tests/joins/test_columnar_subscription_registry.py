@@ -107,7 +107,7 @@ def test_keys_of_arrays_are_those_of_values() -> None:
         (QUERY, {"a": ([], [])}, "at least one column|arrays of numbers"),
         (QUERY, {"a": ([1], [2]), "c": ([1, 2], [3, 4])}, "the same number of ranges on each, got 1 on R.a, 2 on S.c"),
         (QUERY, {"a": ([3], [2])}, "must have low at most high"),
-        (QUERY, {"a": ([1], [2]), "R.a": ([2], [3])}, "ranges on R.a are given twice"),
+        (QUERY, {"a": ([1], [2]), "R.a": ([2], [3])}, "'R.a' and an earlier key of `ranges` name the same column, R.a"),
         (QUERY, {"a": ([float("nan")], [2])}, "must have low at most high"),
         (QUERY, {"a": (["x"], ["y"])}, "arrays of numbers"),
         (QUERY, {"a": 5}, "a pair of arrays"),

@@ -190,7 +190,7 @@ def test_after_the_last_subscription_nothing_is_sent_and_no_view_is_kept(scheme:
 GOOD = ("insert", "Stocks", stock("GOOG", 60.0))
 BAD: list[tuple[Any, str]] = [
     (("insert", "Nope", {}), "unknown table 'Nope'"),
-    (("insert", "Stocks", {"symbol": "A", "per": 1.0}), "lacks 'name'"),
+    (("insert", "Stocks", {"symbol": "A", "per": 1.0}), "lacks 'name'; give a value"),
     (("insert", "Stocks", {**stock("A", 1.0), "volume": 5}), "no column 'volume'"),
     (("insert", "Stocks", stock("A", "high")), "Stocks.per: expected a float, got 'high'"),  # type: ignore[arg-type]
     (("insert", "Stocks", stock("A", float("nan"))), "NaN"),
@@ -303,7 +303,7 @@ def test_kinds_settle_by_the_first_value_and_not_by_a_refused_one() -> None:
 def test_options_that_do_not_exist() -> None:
     schema = Schema({"A": "x"})
     wrong: list[tuple[dict[str, Any], str]] = [
-        ({"scheme": "nope"}, "unknown scheme 'nope'; the schemes are enum-j, rel-sel"),
+        ({"scheme": "nope"}, "unknown scheme 'nope'; use one of enum-j, rel-sel"),
         ({"index": "nope"}, "unknown index 'nope'"),
         ({"axes": 0}, "at least 1"),
         ({"regroup_every": 0}, "at least 1"),

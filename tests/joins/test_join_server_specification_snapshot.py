@@ -24,6 +24,7 @@ from pathcast.joins.partition.join_server_specification_snapshot import (
 )
 from pathcast.messages import Interval
 from pathcast.store import open_snapshot, write_snapshot
+from pathcast.store.snapshot import MAPPED_BYTES
 from tests.joins.test_value_partitioned_join import STOCKS
 from tests.joins.world import JOINS, TABLES, draw_query
 
@@ -120,12 +121,12 @@ def put(place, *path_and_value):
     ("change", "reason"),
     [
         pytest.param(put(0, "next_id", 5), "subscription id 5 is not below the next id, 5", id="an id too large"),
-        pytest.param(put(0, "next_id", "6"), "'next_id' in its manifest", id="text for a number"),
-        pytest.param(put(0, "schema", []), "'schema' in its manifest", id="no schema"),
+        pytest.param(put(0, "next_id", "6"), "'next_id' in the manifest", id="text for a number"),
+        pytest.param(put(0, "schema", []), "'schema' in the manifest", id="no schema"),
         pytest.param(put(0, "schema", "tables", [["A", [["k", None]]]]), "malformed table", id="no kind"),
         pytest.param(put(0, "schema", "tables", [["A", [["k", "wide"]]]]), "unknown kind 'wide'", id="an unknown kind"),
         pytest.param(put(0, "schema", "joins", ["A.b = C.d"]), "unknown table 'A'", id="a join of nothing"),
-        pytest.param(put(0, "axes", "x"), "'axes' in its manifest", id="axes"),
+        pytest.param(put(0, "axes", "x"), "'axes' in the manifest", id="axes"),
         pytest.param(put(0, "scheme", "ref-j"), "sends join results", id="a scheme that can't be cut"),
         pytest.param(put(0, "forms", 0, 0, 9), "not numbered from 1 without gaps", id="a form's number"),
         pytest.param(put(0, "forms", 0, 1, "X"), "malformed semijoin", id="a form's table"),
@@ -141,13 +142,13 @@ def put(place, *path_and_value):
         pytest.param(put(1, "gone", np.array([9])), "lists removed subscriptions", id="gone that was not there"),
         pytest.param(put(1, "gone", np.array([4.0])), "'gone' is .*, of float64", id="an array of another kind"),
         pytest.param(put(1, "ids", np.array([2, 1])), "do not ascend", id="ids in disorder"),
-        pytest.param(put(1, "ids", np.array([[1, 2]])), "its array 'ids'", id="an array of two dimensions"),
+        pytest.param(put(1, "ids", np.array([[1, 2]])), "the array 'ids'", id="an array of two dimensions"),
         pytest.param(put(1, "ids", np.array([1])), "its subscribers have an unknown kind", id="fewer ids"),
         pytest.param(put(1, "queries_kinds", 0, 9), "its queries have an unknown kind", id="a query of no kind"),
         pytest.param(put(1, "queries_offsets", 1, 1 << 40), "have invalid offsets", id="an offset beyond the bytes"),
         pytest.param(put(1, "queries_offsets", 1, -1), "have invalid offsets", id="an offset before the bytes"),
         pytest.param(put(1, "subscribers_offsets", np.zeros(9, np.int64)), "2 byte strings", id="too many offsets"),
-        pytest.param(lambda _, arrays: arrays.pop("real"), "its array 'real' is missing", id="an array is missing"),
+        pytest.param(lambda _, arrays: arrays.pop("real"), "the array 'real' is missing", id="an array is missing"),
     ],
 )  # fmt: skip
 def test_a_snapshot_that_says_what_can_not_be_is_refused(tmp_path, change, reason):
@@ -228,13 +229,21 @@ def test_a_subscriber_that_is_no_plain_value_is_refused_before_anything_is_writt
     assert not (tmp_path / "one").exists()
 
 
-def test_ranges_of_batches_stay_where_they_lie(tmp_path):
-    save_standing(small(), tmp_path / "one")
+def test_ranges_of_large_batches_stay_where_they_lie(tmp_path):
+    low = np.arange(MAPPED_BYTES // 8, dtype=np.int64)
+    save_standing(StandingJoins(STOCKS, {}, batches=[(BOTH, {"per": (low, low + 20.0)})]), tmp_path / "one")
     ends = open_standing(tmp_path / "one").many[0].ranges["per"]
-    assert [end.tolist() for end in ends] == [[40, 50, 60], [60.0, 70.0, 80.0]]
+    assert [end.tolist() for end in ends] == [low.tolist(), (low + 20.0).tolist()]
     for end in ends:
         assert not end.flags.writeable
         below: object = end
         while isinstance(below, np.ndarray):
             below = below.base
         assert isinstance(below, mmap)
+
+
+def test_ranges_of_small_batches_come_back(tmp_path):
+    save_standing(small(), tmp_path / "one")
+    ends = open_standing(tmp_path / "one").many[0].ranges["per"]
+    assert [end.tolist() for end in ends] == [[40, 50, 60], [60.0, 70.0, 80.0]]
+    assert not any(end.flags.writeable for end in ends)

@@ -223,7 +223,7 @@ def test_a_table_is_filtered_by_the_neighbour_that_was_asked_for() -> None:
     ("options", "reason"),
     [
         ({"filtered_by": {"Nope": "S"}}, "unknown table 'Nope'"),
-        ({"filtered_by": {"R": "T"}}, "assigns 'T' to 'R', but they are not joined; the neighbours of 'R' are S"),
+        ({"filtered_by": {"R": "T"}}, "assigns 'T' to 'R', but they are not joined; use one of S"),
         ({"regroup_by": "guess"}, "regroup_by must be 'model' or 'simulation', got 'guess'"),
     ],
 )

@@ -141,7 +141,7 @@ REFUSED: dict[str, list[Operator]] = {
     "cannot apply rename at 'r/a': 'r/a' is already renamed to 'A'; remove one of the operators": [
         Rename("r/a", "A"), Rename("r/a", "B")
     ],
-    "cannot apply rename at 'r/a/@m': 'r/a' has no attribute 'm'; it has k, l": [Rename("r/a/@m", "n")],
+    "cannot apply rename at 'r/a/@m': 'r/a' has no attribute 'm'; its attributes: k, l": [Rename("r/a/@m", "n")],
     "cannot apply rename at 'r/a/@k': 'r/a' would have two attributes 'l'; choose another name": [
         Rename("r/a/@k", "l")
     ],
@@ -149,7 +149,7 @@ REFUSED: dict[str, list[Operator]] = {
         Rename("r/a/@k", "n"),
         ToElement("r/a", "k"),
     ],
-    "cannot apply insert at 'r/a': 'r/a' has no child 'e'; it has b, c, d": [Insert("r/a", ("p",), some("e"))],
+    "cannot apply insert at 'r/a': 'r/a' has no child 'e'; its children: b, c, d": [Insert("r/a", ("p",), some("e"))],
     "cannot apply upgrade at 'r/a': another operator already moves the child 'b'; remove one of the two": [
         Insert("r/a", ("p",), some("b")), Upgrade("r/a", some("b"))
     ],
@@ -169,7 +169,7 @@ REFUSED: dict[str, list[Operator]] = {
     "cannot apply downgrade at 'r/a': 'b' would end up inside itself; remove one of the downgrades": [
         Downgrade("r/a", some("b"), "c"), Downgrade("r/a", some("c"), "b")
     ],
-    "cannot apply exchange at 'r/a': 'r/a' has no child 'e'; it has b, c, d": [Exchange("r/a", "e")],
+    "cannot apply exchange at 'r/a': 'r/a' has no child 'e'; its children: b, c, d": [Exchange("r/a", "e")],
     "cannot apply exchange at 'r/a': 'r/a' is already exchanged with 'b'; remove one of the exchanges": [
         Exchange("r/a", "b"), Exchange("r/a", "c")
     ],
@@ -224,7 +224,7 @@ def test_a_document_that_exchanges_would_blow_up_is_refused() -> None:
         ),
         (
             {"operator": "upgrade", "node": "r", "into": "x"},
-            "operator upgrade has the unknown key 'into'; its keys are children, node",
+            "operator upgrade has the unknown key 'into'; use one of children, node",
         ),
     ],
 )

@@ -13,8 +13,8 @@ from pathcast.routing import Overlay, aggregate
 from pathcast.routing.advertising.subscription_aggregation import Aggregation
 from pathcast.routing.advertising.subscriptions_by_wildcard_bindings import Simple, SimpleAggregates
 from pathcast.routing.annotations.advertised_annotation_hints import Budget, Derived, derive
+from pathcast.routing.annotations.commonly_required_paths import benefit, contained, data_table
 from pathcast.routing.annotations.document_annotations import Bound, Labels
-from pathcast.routing.annotations.frequent_data_patterns import benefit, contained, data_table
 from pathcast.routing.annotations.wildcard_substitution import Bindings, Wildcards, bound
 from pathcast.transmission import Topology
 from tests import oracle

@@ -14,7 +14,7 @@ from pathcast.routing import Overlay
 from pathcast.routing.advertising.incremental_aggregation import ChangingAggregation
 from pathcast.routing.advertising.subscriptions_by_wildcard_bindings import SimpleAggregates
 from pathcast.routing.annotations.advertised_annotation_hints import Budget, ChangingDerived
-from pathcast.routing.annotations.frequent_data_patterns import DataTable, contained
+from pathcast.routing.annotations.commonly_required_paths import DataTable, contained
 from pathcast.routing.table.pattern_covering import CoverIndex
 from pathcast.transmission import Topology
 from pathcast.workloads import SubscriptionOptions, generate_subscriptions, news_schema

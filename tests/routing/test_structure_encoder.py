@@ -246,7 +246,7 @@ def test_other_needs_and_another_document_are_refused():
     later = StructureDecoder(link.needs | Needs(texts=frozenset(["b"])), made.table.names)
     for decoder, document, why in [
         (later, batch[0].data, "another version of this router's subscriptions"),
-        (link.decoder, b"<a/>", "it describes a document of"),
+        (link.decoder, b"<a/>", "made for a document of"),
     ]:
         refusal = decoder.decode(message, document)
         assert isinstance(refusal, Refused) and why in refusal.reason

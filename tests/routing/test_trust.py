@@ -93,7 +93,7 @@ def test_annotations_for_another_version_are_not_looked_at(seed: int, version: i
             report = world.overlay.publish(document, "L+s-sd", "yfilter")
             assert delivered(report) == world.flat(document)
             later = list(report.per_router.values())[1:]
-            assert all("refer to version" in (each.refused or "") for each in later if each.annotations)
+            assert all("made for version" in (each.refused or "") for each in later if each.annotations)
 
 
 @pytest.mark.slow

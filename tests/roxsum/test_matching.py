@@ -11,7 +11,7 @@ import pathcast
 from pathcast.matching import engines
 from pathcast.patterns import Namespaces
 from pathcast.roxsum import RoXSum
-from pathcast.roxsum.summary_filter import Filtering
+from pathcast.roxsum.summary_matching import Filtering
 from tests import oracle
 from tests.corpus import Case, cases
 from tests.generators import NAMESPACES, expression, random_document, random_pattern

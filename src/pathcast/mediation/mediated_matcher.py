@@ -59,7 +59,7 @@ class MediatedMatcher:
         if rewriting not in REWRITINGS:
             raise ValueError(f"rewriting must be one of {', '.join(map(repr, REWRITINGS))}, got {rewriting!r}")
         if rewriting == "engine" and engine not in (None, "xtrie"):
-            raise ValueError(f"rewriting='engine' needs engine='xtrie' or None, got engine={engine!r}")
+            raise ValueError(f"rewriting='engine' needs engine='xtrie' or None, got engine={engine!r}; omit engine=")
         self.mediator = mediator
         engine = "xtrie" if rewriting == "engine" else engine
         self.matcher = subscriptions.compile(engine, limits=limits, entities=entities)

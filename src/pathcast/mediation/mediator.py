@@ -125,7 +125,8 @@ class Mediator:
             raise MappingError(f"the file {place / _GLOBAL} is not UTF-8; save it as UTF-8") from None
         except ValueError:  # a NUL character, or a character that the file system's encoding lacks
             raise MappingError(
-                f"cannot read a mediator from {str(place)!r}: no file can have this name; give another folder"
+                f"cannot read a mediator from {str(place)!r}: the name contains a NUL or an invalid "
+                "character; give another folder"
             ) from None
         mappings = sorted(map(Mapping.open, place.glob("*.toml")), key=lambda each: (each.name, each.version))
         made = cls(tree)

@@ -1,8 +1,8 @@
 from .content_addressable.can_coordinate_space import Axis as Axis
 from .content_addressable.can_coordinate_space import Reading as Reading
 from .content_addressable.can_coordinate_space import Space as Space
-from .content_addressable.join_space import join_space as join_space
-from .content_addressable.join_space import result_space as result_space
+from .content_addressable.join_coordinate_space import join_space as join_space
+from .content_addressable.join_coordinate_space import result_space as result_space
 from .content_network import ContentNetwork as ContentNetwork
 from .fault_injection import Crash as Crash
 from .fault_injection import Faults as Faults

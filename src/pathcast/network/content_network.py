@@ -22,7 +22,7 @@ from pathcast.transmission import Topology, Underlay
 from .content_addressable.can_coordinate_space import Space
 from .content_addressable.can_membership import AddressSpace
 from .content_addressable.filter_point_transformation import Probe, Shaped
-from .content_addressable.zones import Box
+from .content_addressable.zone_boxes import Box
 from .fault_injection import Faults
 from .filter_registrations import Made, Registrations, filter_of
 from .link_traffic import Traffic

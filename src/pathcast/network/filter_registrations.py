@@ -70,7 +70,9 @@ class Registrations:
         number = registration.number if isinstance(registration, Registration) else registration
         found = self.all.get(number)
         if found is None:
-            raise TopologyError(f"unknown registration {number!r}; it was already removed, or made by another network")
+            raise TopologyError(
+                f"unknown registration {number!r}; it was already removed, or belongs to another network"
+            )
         if isinstance(registration, Registration) and found != registration:
             raise TopologyError(f"registration {number} belongs to another network; call that network instead")
         return found

@@ -19,7 +19,7 @@ from typing import NamedTuple
 from pathcast.messages import PAYLOAD_ID, Message
 
 from .content_addressable.filter_point_transformation import Probe
-from .content_addressable.zones import Box
+from .content_addressable.zone_boxes import Box
 
 ID, SOURCE = "*i", "*o"
 Uid = tuple[int, int, int]

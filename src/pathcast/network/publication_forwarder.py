@@ -25,7 +25,7 @@ from typing import Protocol
 from pathcast.messages import Message
 
 from .content_addressable.filter_point_transformation import Probe
-from .content_addressable.zones import Box, boxes_size
+from .content_addressable.zone_boxes import Box, boxes_size
 from .packets import ACKNOWLEDGEMENT, Deposit, Done, Fetch, Letter, Publication, Stored, Supply, Uid, unit_size
 from .payload_cache_and_directory import PayloadLimits, PayloadState
 from .simulated_packet_delivery import Transit

@@ -1,4 +1,4 @@
-"""Transit: packets between nodes, in the order of their arrival; faults on the way.
+"""Delivery: packets between nodes, in the order of their arrival; faults on the way.
 
 A packet takes latency + size / bandwidth; links carry any number of packets at once (`transmission.Simulation` models
 queues, but knows only neighbours of a topology, and takes ten times as long per packet). Between nodes without an

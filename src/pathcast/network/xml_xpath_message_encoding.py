@@ -114,10 +114,12 @@ def _tested(place: Place, attribute: str, test: Compare | None) -> tuple[str, In
     assert test is not None
     if test.operator == "!=" or (test.number is None and test.operator != "="):
         raise Unencodable(
-            f"it compares attribute '{attribute}' with '{test.operator}'; use =, or <, <=, >, >= and a number"
+            f"comparison of attribute '{attribute}' with '{test.operator}'; use =, or <, <=, >, >= and a number"
         )
     if test.number is not None and isnan(test.number):
-        raise Unencodable(f"it compares attribute '{attribute}' with NaN, which matches nothing; remove the comparison")
+        raise Unencodable(
+            f"comparison of attribute '{attribute}' with NaN, which matches nothing; remove the comparison"
+        )
     if test.number is None:
         return _axis("@", *_place(place), attribute), Interval.only(test.string)
     strict = test.operator in {"<", ">"}

@@ -144,7 +144,7 @@ def _written(bound: Bound) -> bytes:
 class Message:
     """A decoded message: annotations, the document, whether it is text, bytes by kind of annotation.
 
-    `refused`: the reason if the annotations could not be read; the document is available all the same.
+    `refused`: the reason if the annotations could not be read; the document itself is available.
     """
 
     annotations: Annotations
@@ -181,7 +181,7 @@ def decode_header(header: bytes, sizes: dict[str, int] | None = None) -> Annotat
     flags = reader.byte()
     if flags & ~_KNOWN or flags == 0:
         raise MessageError(
-            f"unknown flags {flags:#x} in the message header: update Pathcast, or request the message again"
+            f"unknown flags {flags:#x} in the message header; update Pathcast, or request the message again"
         )
     annotations = _annotations(reader, flags, {} if sizes is None else sizes) if flags & ~_TEXT else NOTHING
     reader.close()
@@ -288,7 +288,7 @@ class _HeaderReader:
         count = self.number()
         packed = np.frombuffer(self.take(count + 7 >> 3), dtype=np.uint8)
         if count & 7 and packed[-1] >> (count & 7):
-            raise MessageError(f"the message header is damaged: a bit string has bits beyond its end; {_AGAIN}")
+            raise MessageError(f"the message header is damaged: bits follow the end of a bit string; {_AGAIN}")
         return count, packed
 
     def bits_beside(self, failed: Mask) -> Mask:
@@ -299,13 +299,11 @@ class _HeaderReader:
         holding = np.empty(len(failed), dtype=np.bool_)
         if unpack_beside(packed, count, failed, holding) != count:
             raise MessageError(
-                f"the message header is damaged: it has {count:,} match bits, but "
+                f"the message header is damaged: {count:,} match bits, but "
                 f"{np.count_nonzero(~failed):,} aggregates can match; {_AGAIN}"
             )
         if np.count_nonzero(holding) == count:
-            raise MessageError(
-                f"the message header is damaged: all its match bits are set, instead of omitted; {_AGAIN}"
-            )
+            raise MessageError(f"the message header is damaged: all match bits are set, instead of omitted; {_AGAIN}")
         return holding
 
     def last_places(self) -> LastPlaces:

@@ -55,7 +55,7 @@ class Policy:
         ):
             raise ValueError(
                 f"invalid policy: forwarding {self.forwarding!r}, annotations +{self.positive} -{self.negative}, "
-                f"early {early!r}; use Policy.read('L+s-sd')"
+                f"early {early!r}; create policies from text, such as Policy.read('L+s-sd')"
             )
 
     @property
@@ -75,7 +75,7 @@ class Policy:
         if isinstance(text, Policy):
             return text
         if not isinstance(text, str):
-            raise TypeError(f"policy must be text such as 'L+s-sd' or a Policy, got {text!r}")
+            raise TypeError(f"policy must be a string such as 'adaptive' or 'L+s-sd', or a Policy, got {text!r}")
         adaptive = _ADAPTIVE.fullmatch(text)
         if adaptive:
             return _adaptive(text, adaptive["early"])

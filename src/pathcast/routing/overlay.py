@@ -195,7 +195,7 @@ class Overlay:
         with self._lock:
             name = self._router_of.pop(id, None)
             if name is None:
-                raise KeyError(f"unknown subscription id {id}; it was never added, or already removed")
+                raise KeyError(f"unknown subscription id {id} (never added, or already removed); give a current id")
             self._routers[name].unsubscribe(id)
             self._advertising.changed(name)
 

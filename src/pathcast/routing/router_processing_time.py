@@ -2,7 +2,7 @@
 
 A router that forwards late is timed as it runs. A router that forwards early decides links in the middle of a document,
 and an engine reports the *place* of a decision (start tags read), not its time. So the document is run once for the
-results and then once more for each place of a decision, by a stream that stops there, over bytes that end there: its
+results and then again for each place of a decision, by a stream that stops there, over bytes that end there: its
 time is the time of that decision. Nothing is interpolated, and nothing waits for a whole pass.
 
 Cost: a run per place. All places where a copy leaves for a neighbour are timed; of the others, where local subscribers

@@ -6,7 +6,7 @@
 
 The three modules of §4 of the paper. *Receiving* reads documents and messages into the open batch, and closes it when
 it reaches its limit of documents or bytes, or when its first document has waited long enough. *Filtering*
-(`summary_filter.py`, over the profiles of `broker_routing_table.py`) finds the documents of each target. *Forwarding*
+(`summary_matching.py`, over the profiles of `broker_routing_table.py`) finds the documents of each target. *Forwarding*
 splits the batch into one summary per target and encodes each.
 
 Invariant: every readable document is in exactly one batch, and no batch exceeds its limits unless a single document
@@ -32,7 +32,7 @@ from .markup_value_splitter import Skeletons
 from .message.message_format import compressor_of
 from .message.message_limits import MessageLimits
 from .summary import RoXSum
-from .summary_filter import Filtering
+from .summary_matching import Filtering
 
 # Documents are read in groups of up to this many bytes.
 _GROUP_BYTES = 8 << 20
@@ -98,7 +98,7 @@ class Receiving:
 
     @property
     def waiting(self) -> int:
-        """How many documents the open batch has."""
+        """The number of documents in the open batch."""
         return len(self._open)
 
     @property

@@ -48,7 +48,7 @@ class Targets:
     def add_many(self, target: Target, xpaths: Iterable[str]) -> list[int]:
         """Add profiles of one target, all or none; return their ids."""
         if isinstance(xpaths, str):
-            raise TypeError(f"target {target!r}: patterns must be a list, got {xpaths!r:.80}; put it into a list")
+            raise TypeError(f"the patterns of target {target!r} must be a list, got {xpaths!r:.80}; put it into a list")
         name = self._name(target)
         wanted = list(xpaths)
         return list(self.subscriptions.add_many(wanted, [name] * len(wanted)))

@@ -13,8 +13,8 @@ from pathcast.documents.label_paths_kernels import edge_slot
 from pathcast.kernels import Bools, Int32s, Int64s, Matrix, UInt32s, UInt64s, Writable, kernel
 from pathcast.matching.arrays.bitset_kernels import mark_with_summary, read_few_marks
 
+from .document_content_kernels import TokenRows
 from .token_table_kernels import CLOSES, M_FLAGS, M_NODE, NONE, OPENS, RAW_TEXT
-from .tokenised_document_writer_kernels import TokenRows
 
 
 class Leaves(NamedTuple):

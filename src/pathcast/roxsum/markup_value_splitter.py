@@ -1,4 +1,4 @@
-"""Skeletons: the tokens that a batch's documents share, and documents cut into tokens and values.
+"""Markup and values: the tokens that a batch's documents share, and documents cut into tokens and values.
 
     documents ──cut──▶ tokens of each document, values of each document (places in the documents' bytes)
                  │ new tokens
@@ -146,7 +146,10 @@ class Skeletons:
         numbers = skeletons.intern(tokens.stored, tokens.token_offsets, tokens.meta)
         for found, what in ((columns, "column"), (numbers, "token")):
             if not np.array_equal(found, np.arange(len(found))):
-                raise ValueError(f"a {what} occurs twice, or there are more {what}s than one batch can hold")
+                raise ValueError(
+                    f"the {len(found):,} {what}s are not distinct, or exceed what one batch can hold; summarize the "
+                    "documents again"
+                )
         return skeletons
 
     def node_kinds(self) -> Int32s:
@@ -266,7 +269,7 @@ class Skeletons:
         )
 
     def _grow_tokens(self, length: int) -> bool:
-        """Make room for more tokens, one of this length at least; False when the table may not grow any more."""
+        """Make room for more tokens, one of this length at least; False when the table cannot grow further."""
         count, used = len(self), int(self._counts[N_TOKEN_BYTES])
         if count >= MAX_TOKENS or used + length > MAX_TOKEN_BYTES:
             return False

@@ -1,5 +1,5 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
-r"""Skeletons: documents cut into markup, which repeats, and values, which do not.
+r"""Markup and values: documents cut into markup, which repeats, and values, which do not.
 
     <a x="1">\n  <b>hi</b></a>      token    <a x="   ">   ⏎··<b>   </b>   </a>
                                     value          1               hi

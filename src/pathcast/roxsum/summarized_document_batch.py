@@ -14,7 +14,7 @@ from pathcast.errors import LimitError, PathcastError
 from pathcast.kernels import Int32s, Int64s
 
 from .markup_value_splitter import Skeletons
-from .summary_filter import bitmap_of
+from .summary_matching import bitmap_of
 from .token_table_kernels import GIVEN_UP
 from .tokenised_batch_contents import Contents
 
@@ -103,12 +103,12 @@ class SummarizedDocuments:
 
     @property
     def depth(self) -> int:
-        """How many names the longest label path has."""
+        """The number of names in the longest label path."""
         return self.paths.depth(self.nodes)
 
     @property
     def token_count(self) -> int:
-        """How many tokens the documents have."""
+        """The number of tokens in the documents."""
         begin = self.contents.token_begin
         return int((begin[self._rows + 1] - begin[self._rows]).sum())
 
@@ -208,7 +208,8 @@ class SummarizedDocuments:
         token_of = self.skeletons.absorb(other.skeletons, nodes, node_of, used)
         if np.any(token_of == GIVEN_UP):
             raise LimitError(
-                "the two batches together have more distinct pieces of markup than one batch can hold; keep them apart"
+                "the two batches together have more distinct pieces of markup than one batch can hold; send them "
+                "separately"
             )
         return contents.renumbered(token_of, node_of)
 
@@ -225,12 +226,13 @@ class SummarizedDocuments:
 
     def _leaves(self, row: int) -> list[int]:
         """The leaves of the document in a row."""
+        at = row
         for part in self._parts:
-            if row < len(part):
-                leaves: list[int] = part.leaves[part.leaf_begin[row] : part.leaf_begin[row + 1]].tolist()
+            if at < len(part):
+                leaves: list[int] = part.leaves[part.leaf_begin[at] : part.leaf_begin[at + 1]].tolist()
                 return leaves
-            row -= len(part)
-        raise IndexError(f"row {row} is beyond the last document of the batch; give a smaller row")
+            at -= len(part)
+        raise IndexError(f"row {row} is out of range; the batch has {len(self)} documents, numbered from 0")
 
     def _place(self, id: int) -> int | None:
         place = int(np.searchsorted(self._ids, id))

@@ -12,7 +12,7 @@ one below it. The batch also holds the documents' contents (`tokenised_batch_con
 restored byte for byte.
 
 After Vagena, Moro and Tsotras: RoXSum (ICDE 2007). The paper's structure answers linear paths exactly; other patterns
-get candidates from it and are verified on the document (`summary_filter.py`).
+get candidates from it and are verified on the document (`summary_matching.py`).
 
 Invariant: an id permanently refers to the same document, in parts and messages too; extents hold no other ids.
 Cost: building some 10 µs per document of 1 KB; adding one document some 200 µs; parts of a batch share its memory.
@@ -36,7 +36,7 @@ from .broker_routing_table import Target, Targets
 from .markup_value_splitter import Skeletons
 from .message.message_limits import MessageLimits
 from .summarized_document_batch import SummarizedDocuments
-from .summary_filter import Filtering, numbers_of
+from .summary_matching import Filtering, numbers_of
 from .tokenised_batch_contents import Contents
 
 # Documents are read in groups of up to this many bytes.

@@ -17,11 +17,11 @@ from pathcast.documents import Bytes, DocumentBatch
 from pathcast.kernels import Int32s, Int64s, UInt32s
 from pathcast.store import offsets_of
 
+from .document_content_kernels import TokenBytes, TokenRows, ValueRows, pack_values, write_documents
 from .label_path_extent_kernels import leaves_of_elements, mark_leaves, turn_round
 from .markup_value_splitter import Skeletons, Tokens, declares_other_encoding
-from .message.token_pair_value_numbering import Kept, Numbering, numbered_pairs, numbered_values
+from .message.token_pair_and_value_numbers import Kept, Numbering, numbered_pairs, numbered_values
 from .token_table_kernels import M_COLUMN, RAW_TEXT
-from .tokenised_document_writer_kernels import TokenBytes, TokenRows, ValueRows, pack_values, write_documents
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,5 +1,5 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
-"""Places of names for kernels: an open-addressed table that stores only places.
+"""Places of box ids for kernels: an open-addressed table that stores only places.
 
 A name is compared with that of the place, so a slot takes four bytes. Code that moves a box to another place finds its
 slot first and writes the new place into it.

@@ -92,7 +92,7 @@ class Forest:
         """The ends of a box; `KeyError` when it does not exist."""
         place = int(place_of(self.arrays.slots, self.arrays.ids, id))
         if place < 0:
-            raise KeyError(f"unknown semijoin id {id}; it was never added, or was removed")
+            raise KeyError(f"unknown semijoin id {id} (never added, or removed); give the id of a current one")
         found: list[int] = self.arrays.boxes[place].tolist()
         return found
 
@@ -115,7 +115,7 @@ class Forest:
     def remove(self, id: int) -> None:
         """Remove a box; `KeyError` when it does not exist."""
         if id not in self:
-            raise KeyError(f"unknown semijoin id {id}; it was never added, or was removed")
+            raise KeyError(f"unknown semijoin id {id} (never added, or removed); give the id of a current one")
         root = remove(self.arrays, id)
         if root >= 0:
             kept = self.roots != root

@@ -162,7 +162,7 @@ class ScanIndex:
         return bool((reaching & self._select(at) & ~self._any(joining)).any())
 
     def compare(self, old: Point | None, new: Point | None, joining: Sequence[Point] | None) -> Comparison:
-        """Who is affected by both of two versions of a tuple, by the new one only, by the old one only."""
+        """Compare two versions of a tuple: affected by both, by the new one only, by the old one only."""
         size = len(self._places)
         through = np.ones(size, bool) if joining is None else self._any(joining)
         before, after = (through & self._select(at) if at is not None else np.zeros(size, bool) for at in (old, new))

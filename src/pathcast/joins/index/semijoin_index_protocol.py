@@ -106,7 +106,7 @@ class SemijoinIndex(Protocol):
         ...
 
     def compare(self, old: Point | None, new: Point | None, joining: Sequence[Point] | None) -> Comparison:
-        """Who is affected by two versions of a tuple that join the same.
+        """Compare two versions of a tuple that join the same tuples.
 
         A version may be None, which no semijoin selects; `joining` is None for selections, which every tuple passes.
         """

@@ -92,7 +92,8 @@ class StandingJoins:
             for column in columns:
                 if self.schema.kind(table, column) is None:
                     raise SchemaError(
-                        f"{table}.{column} has no kind; standing joins need one, such as '{column} float'"
+                        f"{table}.{column} has no kind (type), which standing joins need; declare it in the schema, "
+                        f"such as '{column} float'"
                     )
 
     def changed(
@@ -102,7 +103,9 @@ class StandingJoins:
         leaving = set(remove)
         for id in leaving:
             if id not in self:
-                raise QueryError(f"unknown subscription id {id} in remove; it was never added, or already removed")
+                raise QueryError(
+                    f"unknown subscription id {id} in remove (never added, or already removed); give a current id"
+                )
         other = copy.copy(self)
         other._set(
             asked=tuple(one for one in self.asked if one.id not in leaving),

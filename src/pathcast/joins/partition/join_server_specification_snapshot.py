@@ -164,7 +164,7 @@ def _check_layout(folder: AnyPath, manifest: Mapping[str, Any]) -> None:
     layout = manifest["facts"].get("layout")
     if layout != LAYOUT:
         newer = type(layout) is int and layout > LAYOUT
-        again = "an earlier Pathcast wrote it: publish the subscriptions again, to another folder"
+        again = "publish the subscriptions again, to another folder"
         advice = "update Pathcast" if newer else again
         raise SnapshotError(
             f"the snapshot in {folder} has layout {layout or 1!r}, but this Pathcast reads {LAYOUT}; {advice}"
@@ -180,7 +180,7 @@ class _Facts:
 
     def __init__(self, given: Any) -> None:
         if not isinstance(given, dict):
-            raise _damaged(f"its manifest has {given!r:.60} instead of a JSON object")
+            raise _damaged(f"the manifest has {given!r:.60} instead of a JSON object")
         self._given = given
 
     def of(self, name: str, *kinds: type) -> Any:
@@ -188,14 +188,14 @@ class _Facts:
         found = self._given.get(name)
         if type(found) not in kinds:
             wanted = " or ".join(kind.__name__ for kind in kinds)
-            raise _damaged(f"'{name}' in its manifest must be {wanted}, got {found!r:.60}")
+            raise _damaged(f"'{name}' in the manifest must be {wanted}, got {found!r:.60}")
         return found
 
     def whole(self, name: str, least: int) -> int:
         """A 64-bit integer."""
         found: int = self.of(name, int)
         if not least <= found < 1 << 62:
-            raise _damaged(f"'{name}' in its manifest must be from {least} to 2**62 - 1, got {found}")
+            raise _damaged(f"'{name}' in the manifest must be from {least} to 2**62 - 1, got {found}")
         return found
 
     def texts(self, name: str) -> tuple[str, ...]:
@@ -205,7 +205,7 @@ class _Facts:
 
 def _texts(given: Any, name: str) -> tuple[str, ...]:
     if not isinstance(given, list) or not all(isinstance(one, str) for one in given):
-        raise _damaged(f"'{name}' in its manifest must be a list of strings, got {given!r:.60}")
+        raise _damaged(f"'{name}' in the manifest must be a list of strings, got {given!r:.60}")
     return tuple(given)
 
 
@@ -223,7 +223,7 @@ def _array(arrays: Mapping[str, AnyArray], name: str, kind: npt.DTypeLike) -> An
     found = arrays.get(name)
     if found is None or found.dtype != kind or found.ndim != 1:
         shape = "missing" if found is None else f"{found.ndim}-dimensional, of {found.dtype}"
-        raise _damaged(f"its array '{name}' is {shape}, expected one-dimensional, of {np.dtype(kind)}")
+        raise _damaged(f"the array '{name}' is {shape}, expected one-dimensional, of {np.dtype(kind)}")
     return found.view(np.ndarray)
 
 
@@ -236,7 +236,7 @@ def _schema(facts: _Facts) -> Schema:
             ):
                 tables[table] = dict(columns)
             case _:
-                raise _damaged(f"its schema has a malformed table: {given!r:.60}")
+                raise _damaged(f"the schema has a malformed table: {given!r:.60}")
     return Schema(tables, facts.texts("joins"))
 
 
@@ -256,7 +256,7 @@ def _forms(schema: Schema, given: Sequence[Any]) -> dict[Form, int]:
             case _:
                 raise _damaged(f"malformed semijoin in 'forms': {one!r:.60}")
     if sorted(found.values()) != list(range(1, len(given) + 1)):
-        raise _damaged("its semijoins ('forms') are not numbered from 1 without gaps")
+        raise _damaged("the semijoins ('forms') are not numbered from 1 without gaps")
     return found
 
 
@@ -272,7 +272,7 @@ class _Batches:
         """All batches; an error if range ends are left over."""
         found = tuple(self._batch(_Facts(one)) for one in given)
         if any(len(left) for left in self._left.values()):
-            raise _damaged("some of its ranges belong to no batch of subscriptions")
+            raise _damaged("some ranges belong to no batch of subscriptions")
         return found
 
     def _batch(self, facts: _Facts) -> SubscriptionSeries:

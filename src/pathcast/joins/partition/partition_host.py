@@ -1,4 +1,4 @@
-"""Sites: servers that run parts of a standing join, and the parts' states as bytes.
+"""Partition hosts: servers that run parts of a standing join, and the parts' states as bytes.
 
 All parts of an edge can share one server: an event reads only rows of its own join value, and equal rows have equal
 join values. So a part stays in the server after a run, together with the bytes of its state. When the next run brings

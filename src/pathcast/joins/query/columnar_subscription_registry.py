@@ -85,7 +85,7 @@ class Registry(Mapping[int, Subscription]):
         for batch in self.batches:
             if id in batch:
                 return batch
-        raise KeyError(f"unknown subscription id {id}; it was never added, or was removed")
+        raise KeyError(f"unknown subscription id {id} (never added, or removed); give the id of a current one")
 
     @property
     def single(self) -> list[Subscription]:
@@ -128,7 +128,10 @@ def read_batch(
         assert kind is not None
         at = schema.inside.place(*column) if schema.inside else column
         if at in ends:
-            raise QueryError(f"the ranges on {'.'.join(column)} are given twice, again as '{name}'; give them once")
+            raise QueryError(
+                f"'{name}' and an earlier key of `ranges` name the same column, {'.'.join(column)}; "
+                "give its ranges once"
+            )
         ends[at] = _checked_ends(kind, name, arrays)
         keys[at] = keys_of(name, kind, ends[at])
     counts = {len(low) for low, _ in ends.values()}

@@ -100,7 +100,7 @@ class Extraction:
         for column in self.required:
             if column not in kinds:
                 raise SchemaError(
-                    f"`required` names '{column}', which is not a column of '{self.table}'; its columns are "
+                    f"`required` names '{column}', which is not a column of '{self.table}'; use one of "
                     f"{', '.join(kinds)}"
                 )
         object.__setattr__(self, "kinds", kinds)
@@ -206,7 +206,7 @@ class Extractor:
             self._levels = {}
 
     def levels(self, path: ColumnPath, number: int) -> list[int]:
-        """How many levels above an element of this label path the base of a row may be."""
+        """The possible distances in levels from an element of this label path up to the base of a row."""
         known = self._levels.setdefault(path, {})
         found = known.get(number)
         if found is None:
@@ -311,8 +311,8 @@ def _change(text: str | None) -> str:
     if text is None or text.strip() not in CHANGES:
         found = "no value" if text is None else repr(text)[:60]
         raise DocumentError(
-            f"the value at the path `change` must be {' or '.join(map(repr, CHANGES))}, got {found}; correct the "
-            "document or the path"
+            f"the value that the path in `change` selects must be {' or '.join(map(repr, CHANGES))}, got {found}; "
+            "correct the document or the path"
         )
     return text.strip()
 

@@ -173,7 +173,7 @@ class Selection:
         draft = QueryDraft(schema, self.tables, text)
         for table in self.tables:
             if table not in schema.columns:
-                raise draft.refuse(f"unknown table '{table}'; the tables are {', '.join(schema.columns)}")
+                raise draft.refuse(f"unknown table '{table}'; use one of {', '.join(schema.columns)}")
         if len(set(self.tables)) < len(self.tables):
             twice = max(self.tables, key=self.tables.count)
             raise draft.refuse(f"'{twice}' is joined with itself, which is not supported; name each table once")

@@ -110,17 +110,14 @@ def preferences(schema: Schema, given: Mapping[str, str | Sequence[str]]) -> Pre
         raise QueryError(f"filtered_by must map tables to neighbours, such as {{'A': 'B'}}, got {given!r}")
     for table, names in given.items():
         if table not in schema.columns:
-            raise QueryError(
-                f"filtered_by names the unknown table '{table}'; the tables are {', '.join(schema.columns)}"
-            )
+            raise QueryError(f"filtered_by names the unknown table '{table}'; use one of {', '.join(schema.columns)}")
         found[table] = (names,) if isinstance(names, str) else tuple(names)
         known = [edge.other(table) for edge in schema.edges_of(table)]
         for name in found[table]:
             if name not in known:
                 neighbours = ", ".join(known) or "none"
                 raise QueryError(
-                    f"filtered_by assigns '{name}' to '{table}', but they are not joined; the neighbours of "
-                    f"'{table}' are {neighbours}"
+                    f"filtered_by assigns '{name}' to '{table}', but they are not joined; use one of {neighbours}"
                 )
     return found
 
@@ -177,7 +174,7 @@ def _groups(
 
 
 def _told(statistics: Statistics, group: Group) -> int:
-    """How many tuples would be sent to semijoins if the recent rows came now; the group is closed."""
+    """The number of tuples sent to semijoins if the recent rows were inserted now; closes the group."""
     sent = 0
     for table, number in statistics.recent:
         bag = statistics.bags[table]

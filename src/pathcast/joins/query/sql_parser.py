@@ -53,7 +53,7 @@ def read_sql(text: str, schema: Schema) -> tuple[Query, Draft]:
         return reading.query()
     except RecursionError:
         raise reading.draft.refuse(
-            "parentheses are nested too deeply; remove unnecessary ones", supported=SUPPORTED
+            "parentheses are nested too deeply to parse; remove redundant parentheses", supported=SUPPORTED
         ) from None
 
 

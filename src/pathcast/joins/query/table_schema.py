@@ -6,7 +6,7 @@
 A column without a declared kind takes the kind of its first value or constant (numbers become floats),
 together with all columns that it joins. An edge may have several columns (`A.x = B.x and A.y = B.y`); the graph may
 have cycles, and several edges between two tables. `payloads` names large columns that are stored separately
-(`separate_payload_tables.py`).
+(`select_with_payload.py`).
 
 Invariant: columns that an edge joins hold one family of values. Kinds settle once and never change. The kinds of a
 `Draft` become part of the schema only by `settle`, so that a rejected change or subscription leaves no trace.
@@ -23,7 +23,7 @@ from pathcast.messages import Scalar
 from .order_preserving_key_encoding import KIND_NAMES, Kind, kind_named, kind_of
 
 if TYPE_CHECKING:
-    from .separate_payload_tables import SplitSchema
+    from .select_with_payload import SplitSchema
 
 Row: TypeAlias = tuple[Scalar, ...]
 _NAME = re.compile(r"[^\W\d]\w*")
@@ -83,14 +83,14 @@ class Schema:
             self._add_edge(join)
         self.inside: SplitSchema | None = None
         if payloads:
-            from . import separate_payload_tables as apart
+            from . import select_with_payload as apart
 
             self.inside = apart.SplitSchema(self, {table: _names(columns) for table, columns in payloads.items()})
             self._kinds = apart.PlacedKinds(self.inside)
 
     @property
     def internal(self) -> "Schema":
-        """The schema of the tables as they are stored, with separate payloads (`separate_payload_tables.py`)."""
+        """The schema of the tables as they are stored, with separate payloads (`select_with_payload.py`)."""
         return self.inside.schema if self.inside else self
 
     def _add_table(self, table: str, columns: str | Mapping[str, str | None] | Iterable[str]) -> None:
@@ -167,9 +167,9 @@ class Schema:
     def place(self, table: str, column: str) -> int:
         """The position of a column in its table's rows."""
         if table not in self.columns:
-            raise SchemaError(f"unknown table '{table}'; the tables are {', '.join(self.columns)}")
+            raise SchemaError(f"unknown table '{table}'; use one of {', '.join(self.columns)}")
         if column not in self.columns[table]:
-            raise SchemaError(f"table '{table}' has no column '{column}'; it has {', '.join(self.columns[table])}")
+            raise SchemaError(f"table '{table}' has no column '{column}'; use one of {', '.join(self.columns[table])}")
         return self.columns[table].index(column)
 
     def kind(self, table: str, column: str) -> Kind | None:
@@ -240,10 +240,10 @@ class Draft:
         """A row as a tuple, checked against its table."""
         columns = self.schema.columns.get(table)
         if columns is None:
-            raise ChangeError(f"unknown table '{table}'; the tables are {', '.join(self.schema.columns)}")
+            raise ChangeError(f"unknown table '{table}'; use one of {', '.join(self.schema.columns)}")
         unknown = [name for name in given if name not in columns]
         if unknown:
-            raise ChangeError(f"table '{table}' has no column '{unknown[0]}'; it has {', '.join(columns)}")
+            raise ChangeError(f"table '{table}' has no column '{unknown[0]}'; use one of {', '.join(columns)}")
         missing = [name for name in columns if name not in given]
         if missing:
             raise ChangeError(f"the row for '{table}' lacks '{missing[0]}'; give a value, or NULL (None, in JSON null)")
@@ -284,7 +284,7 @@ class Draft:
 def _declared(part: str, table: str) -> tuple[str, str | None]:
     words = part.split()
     if len(words) not in {1, 2}:
-        raise SchemaError(f"table '{table}': a column must read 'name' or 'name kind', got '{part.strip()}'")
+        raise SchemaError(f"a column of table '{table}' must read 'name' or 'name kind', got '{part.strip()}'")
     return words[0], words[1] if len(words) == 2 else None
 
 

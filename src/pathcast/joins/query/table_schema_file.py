@@ -64,10 +64,10 @@ class SchemaPart:
         TEXTS, 'For each table, its columns and their kinds: `Stocks = "symbol string, per float"`.'
     )
     payloads: Mapping[str, str] | None = key(
-        TEXTS, "For each table, its large columns, which are sent separately from the others.", None
+        TEXTS, "For each table, its payload: large columns that the join server sends separately.", None
     )
     rows: Mapping[str, RowsPart] = named_sections(
-        RowsPart, "For each table, where documents hold its rows; used to extract rows from documents.", "TABLE"
+        RowsPart, "For each table, the place of its rows in documents. Needed to extract rows from documents.", "TABLE"
     )
 
 
@@ -102,7 +102,7 @@ def read_schema_file(file: str | os.PathLike[str]) -> SchemaFile:
 def _wrong_rows(schema: Schema, said: SchemaPart) -> Iterator[tuple[str, str]]:
     for table, rows in said.rows.items():
         if table not in schema.columns:
-            yield f"rows.{table}", f"unknown table '{table}'; the tables are {', '.join(schema.columns)}"
+            yield f"rows.{table}", f"unknown table '{table}'; use one of {', '.join(schema.columns)}"
             continue
         columns = schema.columns[table]
         for column in columns:

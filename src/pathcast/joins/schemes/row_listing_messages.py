@@ -1,4 +1,4 @@
-"""Contents: which rows satisfy a query's ranges, and messages that list rows for one subscription.
+"""Row listings: which rows satisfy a query's ranges, and messages that list rows for one subscription.
 
 The form of these messages is in `reserved_message_attributes.py`: one attribute `+T`, `~T` or `-T` per table, each a
 table of rows with their numbers first.

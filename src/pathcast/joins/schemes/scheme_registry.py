@@ -39,5 +39,5 @@ DEFAULT = "ref-sj-clu+"
 def make_scheme(name: str, bags: Mapping[str, Bag], index: IndexMaker, axes: int | None) -> Scheme:
     """A scheme over some tables."""
     if name not in _MAKERS:
-        raise QueryError(f"unknown scheme '{name}'; the schemes are {', '.join(SCHEMES)}")
+        raise QueryError(f"unknown scheme '{name}'; use one of {', '.join(SCHEMES)}")
     return _MAKERS[name](bags, index, axes)

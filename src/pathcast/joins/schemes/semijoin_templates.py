@@ -64,20 +64,20 @@ def write_forms(forms: Mapping[int, Form]) -> Points:
 def read_forms(query: Query, value: Value) -> dict[int, Form]:
     """The forms that an attribute lists for a query; `MessageError` when they do not fit the query."""
     if not isinstance(value, Points) or value.axes != _AXES or value.pairs:
-        raise MessageError("the message is damaged: it lacks the list of its semijoins; request it again")
+        raise MessageError("the message is damaged: the list of semijoins is missing; request the message again")
     found: dict[int, Form] = {}
     for number, table, edge, axes in value.rows:
         form = _form(query, table, edge, axes)
         if form is None or type(number) is not int or number in found:
             raise MessageError(
                 f"the message is damaged: semijoin {number!r:.60} of table {table!r:.60} occurs twice or does not fit "
-                "the query; request it again"
+                "the query; request the message again"
             )
         found[number] = form
     if sorted(form.base for form in found.values()) != sorted(query.tables):
         raise MessageError(
-            f"the message is damaged: it must list one semijoin for each of the tables {', '.join(query.tables)}; "
-            "request it again"
+            f"the message is damaged: expected one semijoin for each of the tables {', '.join(query.tables)}; "
+            "request the message again"
         )
     return found
 

@@ -1,4 +1,4 @@
-"""Regrouping: subscriptions move to other decompositions, and their clients with them (§4 of the select-join paper).
+"""Migration: subscriptions move to other decompositions, and their clients with them (§4 of the select-join paper).
 
 A client's content of a base table is its semijoin with one neighbour, and differs from the semijoin with another. The
 message to a subscription that moves has its new forms and the difference of the contents.

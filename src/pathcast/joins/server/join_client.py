@@ -137,7 +137,8 @@ class Client:
         mark, table = name[:1], name[1:]
         if mark not in {COME, CHANGE, GO} or table not in self._tables or not isinstance(listed, Points):
             raise MessageError(
-                f"the message is damaged: '{name}' is not a list of rows for a table of the query; request it again"
+                f"the message is damaged: '{name}' is not a list of rows for a table of the query; request the "
+                "message again"
             )
         columns = self._schema.columns[table]
         fits = {
@@ -148,7 +149,7 @@ class Client:
         if listed.pairs or not fits[mark]:
             raise MessageError(
                 f"the message is damaged: the rows under '{name}' have unexpected columns: {', '.join(listed.axes)}; "
-                "request it again"
+                "request the message again"
             )
         for row in listed.rows:
             _number(row[0])
@@ -228,13 +229,14 @@ class _Results:
         known = name == RESULTS or name.removeprefix(GO) in self._tables
         if not known or not isinstance(listed, Points) or listed.pairs:
             raise MessageError(
-                f"the message is damaged: '{name}' is not a list of rows for a table of the query; request it again"
+                f"the message is damaged: '{name}' is not a list of rows for a table of the query; request the "
+                "message again"
             )
         wanted = {*self._numbers, *self._output} if name == RESULTS else {ROW}
         if not wanted <= set(listed.axes) or len(set(listed.axes)) < len(listed.axes):
             raise MessageError(
                 f"the message is damaged: the rows under '{name}' have unexpected columns: {', '.join(listed.axes)}; "
-                "request it again"
+                "request the message again"
             )
         places = [listed.axes.index(one) for one in (self._numbers if name == RESULTS else [ROW])]
         for row in listed.rows:
@@ -260,18 +262,19 @@ class _Results:
 def _number(value: Value) -> int:
     if type(value) is not int:
         raise MessageError(
-            f"the message is damaged: a row or semijoin number must be an int, got {value!r:.60}; request it again"
+            f"the message is damaged: a row or semijoin number must be an int, got {value!r:.60}; request the "
+            "message again"
         )
     return value
 
 
 def _scalar(value: Value) -> Scalar:
     if isinstance(value, Points):
-        raise MessageError("the message is damaged: it has a list instead of a column value; request it again")
+        raise MessageError("the message is damaged: a list is in place of a column value; request the message again")
     return value
 
 
 def _found(values: Mapping[str, _V], name: str) -> _V:
     if name not in values:
-        raise MessageError(f"the message is damaged: it lacks '{name}'; request it again")
+        raise MessageError(f"the message is damaged: '{name}' is missing; request the message again")
     return values[name]

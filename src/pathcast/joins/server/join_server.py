@@ -30,8 +30,8 @@ from ..index.scan_index import ScanIndex
 from ..query.columnar_subscription_registry import Batch, Registry, read_batch
 from ..query.join_subscription import Subscription
 from ..query.select_join_query import Column, Query, Selection
+from ..query.select_with_payload import Split
 from ..query.semijoin_decomposition_optimizer import Statistics, preferences
-from ..query.separate_payload_tables import Split
 from ..query.sql_parser import read_sql
 from ..query.table_schema import Draft, Row, Schema
 from ..schemes.join_result_schemes import ResultScheme
@@ -84,7 +84,7 @@ class JoinServer:
         regroup_by: str = "model",
     ) -> None:
         if index not in _INDEXES:
-            raise QueryError(f"unknown index '{index}'; the indexes are {', '.join(_INDEXES)}")
+            raise QueryError(f"unknown index '{index}'; use one of {', '.join(_INDEXES)}")
         if not isinstance(schema, Schema):
             raise QueryError(f"schema must be Schema(…), got {schema!r}")
         numbers: dict[str, object] = {"axes": axes, "regroup_every": regroup_every}
@@ -195,7 +195,7 @@ class JoinServer:
         id = subscription.id if isinstance(subscription, Subscription) else subscription
         known = self.subscriptions.get(id)
         if known is None:
-            raise QueryError(f"unknown subscription id {id}; it was never added, or already removed")
+            raise QueryError(f"unknown subscription id {id} (never added, or already removed); give a current id")
         self.subscriptions.remove(id)
         if known.query.empty:
             return
@@ -294,7 +294,7 @@ class JoinServer:
         return steps
 
     def _references(self, table: str, key: Any) -> int:
-        """How many rows of a table refer to a payload."""
+        """The number of rows of a table that refer to a payload."""
         view = self.statistics.payload_view(table)
         return len(view.run((key,)))
 
@@ -375,7 +375,7 @@ class JoinServer:
         return scheme if isinstance(scheme, SemijoinScheme) and not scheme.relaxed else None
 
     def __len__(self) -> int:
-        """How many subscriptions there are."""
+        """The number of subscriptions."""
         return len(self.subscriptions)
 
 
@@ -389,7 +389,7 @@ def _step(draft: Draft, change: Any) -> Step:
         raise ChangeError(f"a change must be a tuple such as ('insert', table, row), got {change!r:.80}")
     verb, table, row, *more = change
     if not isinstance(table, str):
-        raise ChangeError(f"the table of a change must be a string, got {table!r:.80}")
+        raise ChangeError(f"the table name in a change must be a string, got {table!r:.80}")
     if not isinstance(row, Mapping) or not all(isinstance(one, Mapping) for one in more):
         raise ChangeError(f"a row must map columns to values, such as {{'per': 46.5}}, got {change[2:]!r:.80}")
     if verb == "insert" and not more:

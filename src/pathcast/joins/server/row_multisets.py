@@ -1,4 +1,4 @@
-"""Bags: the rows of a table, duplicates included, and sorted views of them.
+"""Multisets: the rows of a table, duplicates included, and sorted views of them.
 
 Every row has its own number as long as it exists, so that messages can name it and clients can drop the right one of
 two equal rows. A view (`sorted_row_views.py`) exists for each pair of join columns and selection attributes in use, and
@@ -37,7 +37,7 @@ class Bag:
         return found[-1] if found else None
 
     def count(self, row: Row) -> int:
-        """How many rows equal this one."""
+        """The number of rows equal to this one."""
         return len(self._numbers.get(row, ()))
 
     def insert(self, number: int, row: Row) -> None:

@@ -1,4 +1,4 @@
-"""Runs: the rows of one join value, sorted by their keys on the selection attributes of a view.
+"""Sorted rows: the rows of one join value, sorted by their keys on the selection attributes of a view.
 
     view   (table, join columns, axes): join value → run
     run    keys  array of int64, sorted; or a list, where keys are strings or points of several axes

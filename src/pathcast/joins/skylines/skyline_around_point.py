@@ -7,9 +7,10 @@ the box and move to any point of J between it and z, as long as there is one; su
 So "the box contains z and none of J" means "the box contains z and none of Sky(J, z)", and a message need carry only
 Sky(J, z).
 
-A point between z and y is on the same side of z on every axis, and as near on each. So the points are taken orthant by
-orthant (one that has z's key on an axis is in both), with keys turned such that nearer is less; in each the least by
-the order of the axes is in the envelope, all that it dominates are not, and so on with the rest.
+A point between z and y is on the same side of z on every axis, and at most as far on each. So the algorithm processes
+the points per orthant (a point with z's key on an axis is in both), with keys mirrored so that nearer is less. In each
+orthant the smallest point in the order of the axes is in the envelope; the points that it dominates are not; the
+algorithm continues with the rest.
 
 Cost: a pass over the n points of an orthant for each of the k in the envelope, O(2^d n + n k d) on d axes; on one axis
 two neighbours (`sorted_row_views.py`).

@@ -1,4 +1,4 @@
-"""Items: a document as a small tree of Python objects, for the reference rewriting and for output that people read.
+"""Objects: a document as a small tree of Python objects, for the reference rewriting and for output that people read.
 
 Comments and processing instructions are omitted: no subscription can match them.
 Cost: one object per element. Hot paths work on element arrays.

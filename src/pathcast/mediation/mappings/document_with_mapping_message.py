@@ -79,11 +79,12 @@ def unpack(data: bytes) -> Envelope:
     reading = _Reading(data)
     if (magic := reading.take(len(_MAGIC))) != _MAGIC:
         raise MessageError(
-            f"not a document with a mapping: it begins with {bytes(magic)!r}, expected {_MAGIC!r}; give the bytes that "
+            f"not a document with a mapping: the bytes begin with {bytes(magic)!r}, expected {_MAGIC!r}; give "
+            "the bytes that "
             "Mediator.pack returned"
         )
     if reading.take(_CHECKSUM) != _checksum(memoryview(data)[reading.at :]):
-        raise MessageError("the document with a mapping is damaged: checksum mismatch; request it again")
+        raise MessageError("the document with a mapping is damaged: checksum mismatch; request the message again")
     form, flags = reading.take(2)
     if form != _FORM or flags not in (0, _WITH_MAPPING):
         raise MessageError(
@@ -94,7 +95,7 @@ def unpack(data: bytes) -> Envelope:
         name = reading.take(reading.number()).decode()
     except UnicodeDecodeError:
         raise MessageError(
-            "the document with a mapping is damaged: its schema name is not UTF-8; request it again"
+            "the document with a mapping is damaged: its schema name is not UTF-8; request the message again"
         ) from None
     version, fingerprint = reading.number(), reading.take(_FINGERPRINT)
     mapping = _mapping(reading.take(reading.number())) if flags else None
@@ -102,8 +103,9 @@ def unpack(data: bytes) -> Envelope:
         (mapping.name, mapping.version) != (name, version) or mapping.fingerprint != fingerprint
     ):
         raise MessageError(
-            f"the document with a mapping is damaged: it names schema '{name}', version {version}, but contains "
-            "another mapping; request it again"
+            f"the document with a mapping is damaged: the header names schema '{name}', version {version}, but "
+            "contains "
+            "another mapping; request the message again"
         )
     return Envelope(name, version, fingerprint, mapping, data[reading.at :])
 
@@ -122,10 +124,12 @@ def _mapping(packed: bytes) -> Mapping:
                 "and publish with with_mapping=False"
             )
         if not unpacking.eof:
-            raise MessageError("the message is damaged: its mapping is truncated; request it again")
+            raise MessageError("the message is damaged: its mapping is truncated; request the message again")
         found = Mapping.read(text.decode())
     except (zlib.error, UnicodeDecodeError, RecursionError) as error:
-        raise MessageError(f"the message is damaged: cannot read its mapping: {error}; request it again") from None
+        raise MessageError(
+            f"the message is damaged: cannot read its mapping: {error}; request the message again"
+        ) from None
     except (MappingError, LimitError) as error:
         raise MessageError(f"cannot use the mapping in the message: {error.reason}") from None
     if len(text) <= _KEPT_LENGTH:
@@ -147,7 +151,7 @@ class _Reading:
 
     def take(self, length: int) -> bytes:
         if length > len(self.data) - self.at:
-            raise MessageError("the document with a mapping is truncated; request it again")
+            raise MessageError("the document with a mapping is truncated; request the message again")
         self.at += length
         return self.data[self.at - length : self.at]
 
@@ -159,7 +163,9 @@ class _Reading:
             value |= (byte & 127) << shift
             if byte < 128:
                 return value
-        raise MessageError("the document with a mapping is damaged: a number has more than 5 bytes; request it again")
+        raise MessageError(
+            "the document with a mapping is damaged: a number has more than 5 bytes; request the message again"
+        )
 
 
 def _number(value: int) -> bytes:

@@ -1,9 +1,9 @@
 """The six operators that turn a local document into a global one (§2.3.1), as plain data.
 
-Operators name nodes of the local schema tree by their paths, and children by their local names, whatever other
-operators do to them. Exchange applies first, from the root downwards, and yields an exchanged tree whose nodes keep
-their names and identity. All others then apply at once: none sees the effect of another. Each child goes to the place
-that its parent's operators assign, together with the elements that its own operators upgrade.
+Operators name nodes by their paths in the local schema tree, and children by their local names, regardless of other
+operators. Exchanges apply first, from the root downwards; their result is an exchanged tree whose nodes keep their
+names and identity. All other operators then apply at once: no operator sees the effect of another. Each child moves to
+the place that its parent's operators assign, together with the elements that its own operators upgrade.
 
 The resulting place (order matters for the first of several nodes, and for the text of an element):
 
@@ -114,7 +114,7 @@ def from_plain(plain: Mapping[str, Any]) -> Operator:
     known = {each.name for each in fields(made)}
     if unknown := plain.keys() - known - {"operator"}:
         raise MappingError(
-            f"operator {kind} has the unknown key '{min(unknown)}'; its keys are {', '.join(sorted(known))}"
+            f"operator {kind} has the unknown key '{min(unknown)}'; use one of {', '.join(sorted(known))}"
         )
     values: dict[str, Any] = {}
     for key, value in plain.items():

@@ -1,9 +1,9 @@
 """Plans: the operators of a mapping, checked against the local schema tree and grouped by node.
 
-Rewriting needs three things at an element: its new name, its attributes, and one *place* for each of its children. A
-plan derives them from all operators of a node, once per mapping, and every way of rewriting uses it.
+To rewrite an element, a rewriter needs its new name, its attributes, and one *place* for each of its children. A plan
+derives them from all operators of a node, once per mapping; every rewriter uses the plan.
 
-Invariant: a child has one place; following places from parent to child never comes back; a plan is never changed.
+Invariant: a child has one place; the places from parent to child form no cycle; a plan is immutable.
 Cost: linear in schema nodes and operators.
 """
 
@@ -31,7 +31,7 @@ class Up:
 
 @dataclass(frozen=True, slots=True)
 class Down:
-    """At the end of the first child of this name; where the child was, if there is none."""
+    """At the end of the first child of this name; without one, at the child's old place."""
 
     into: str
 
@@ -47,8 +47,8 @@ class NodePlan:
     name: str
     attributes: dict[str, str] = field(default_factory=dict)  # new names of attributes
     elements: list[tuple[str, str]] = field(default_factory=list)  # attributes that become children, and their names
-    exchange: str | None = None  # the child that takes its place
-    places: dict[str, Place] = field(default_factory=dict)  # of children that do not stay, by name
+    exchange: str | None = None  # the child that replaces it
+    places: dict[str, Place] = field(default_factory=dict)  # of children that move, by name
     elsewhere: Place | None = None  # of all children that `places` does not name
 
     def place(self, child: str) -> Place | None:
@@ -57,7 +57,7 @@ class NodePlan:
 
     @property
     def is_plain(self) -> bool:
-        """Whether children stay where they are."""
+        """Whether all children keep their places."""
         return not self.places and self.elsewhere is None and self.exchange is None
 
 
@@ -133,7 +133,9 @@ class Plan:
     def _attribute(self, operator: Operator, plan: NodePlan, attribute: str) -> None:
         known = self.tree[plan.path].attributes
         if attribute not in known:
-            _refuse(operator, f"'{plan.path}' has no attribute '{attribute}'; it has {', '.join(known) or 'none'}")
+            _refuse(
+                operator, f"'{plan.path}' has no attribute '{attribute}'; its attributes: {', '.join(known) or 'none'}"
+            )
         if attribute in plan.attributes or any(attribute == taken for taken, _ in plan.elements):
             _refuse(operator, f"another operator already moves or renames '{plan.path}/@{attribute}'; remove one")
 
@@ -155,7 +157,7 @@ class Plan:
     def _child(self, operator: Insert | Upgrade | Downgrade, child: str) -> None:
         known = self.children[self._node(operator, operator.node).path]
         if child not in known:
-            _refuse(operator, f"'{operator.node}' has no child '{child}'; it has {', '.join(known) or 'none'}")
+            _refuse(operator, f"'{operator.node}' has no child '{child}'; its children: {', '.join(known) or 'none'}")
 
     def _check_attributes(self, plan: NodePlan) -> None:
         gone = {attribute for attribute, _ in plan.elements}
@@ -188,7 +190,7 @@ class Plan:
         child = node.child(operator.child) if node is not None else None
         if node is None or child is None:
             names = ", ".join(each.name for each in node.children) if node is not None else ""
-            _refuse(operator, f"'{operator.node}' has no child '{operator.child}'; it has {names or 'none'}")
+            _refuse(operator, f"'{operator.node}' has no child '{operator.child}'; its children: {names or 'none'}")
         if plan.exchange is not None:
             _refuse(
                 operator, f"'{operator.node}' is already exchanged with '{plan.exchange}'; remove one of the exchanges"

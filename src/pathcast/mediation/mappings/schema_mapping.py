@@ -136,7 +136,7 @@ class Mapping:
         except ValueError as error:  # of TOML, or of a number of thousands of digits
             raise MappingError(f"the mapping is not valid TOML: {error}; correct it") from None
         if unknown := table.keys() - set(_KEYS):
-            raise MappingError(f"the mapping has the unknown key '{min(unknown)}'; its keys are {', '.join(_KEYS)}")
+            raise MappingError(f"the mapping has the unknown key '{min(unknown)}'; use one of {', '.join(_KEYS)}")
         operators = _typed(table, "operators", list, [])
         made = []
         for number, plain in enumerate(operators, 1):
@@ -168,7 +168,7 @@ class Mapping:
             raise MappingError(f"cannot read {os.fspath(path)}: {error.strerror}; check the path") from None
         except ValueError:  # a NUL character, or a character that the file system's encoding lacks
             raise MappingError(
-                f"cannot read {os.fspath(path)!r}: no file can have this name; give another path"
+                f"cannot read {os.fspath(path)!r}: the name contains a NUL or an invalid character; give another path"
             ) from None
         except MappingError as error:
             raise MappingError(f"{os.fspath(path)}: {error.reason}") from None

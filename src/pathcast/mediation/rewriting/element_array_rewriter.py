@@ -7,7 +7,7 @@ original bytes. The elements that a stream would have held back are counted (`Re
 Invariant: engines return the same matches as on the document that `object_tree_rewriter.py` makes. A document of
 another schema, or one that would become too large, has its own error; the others are unaffected.
 Cost: two walks, of some dozens of ns per element where elements move and of 10 where none does; memory for all elements
-of a batch once more. Where elements are only renamed, all arrays but one are those of the original.
+of a batch again. Where elements are only renamed, all arrays but one are those of the original.
 """
 
 from collections.abc import Iterator

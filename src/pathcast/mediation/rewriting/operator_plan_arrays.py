@@ -1,4 +1,4 @@
-"""Tables: a plan as arrays, for the kernels that rewrite element arrays.
+"""A plan of operators as arrays, for the kernels that rewrite element arrays.
 
 Schema nodes are numbered in preorder. A name has a small number within the mapping (0: a name that the local schema
 does not have), so that the child of a node with a name is one look-up in a table of nodes × names.
@@ -34,7 +34,7 @@ class Tables:
 
     @property
     def plan(self) -> RewritingPlan:
-        """What happens to nodes and attributes, as kernels take it."""
+        """The operators of nodes and attributes, as arrays for kernels."""
         return RewritingPlan(self.nodes, self.attributes, self.paths)
 
     def schema(self, known: int) -> SchemaNodes:

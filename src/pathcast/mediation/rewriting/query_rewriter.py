@@ -167,7 +167,7 @@ class QueryRewriting:
                 raise NotExpressible
 
     def _value(self, at: Image) -> str:
-        """What is compared where a node's string-value is."""
+        """The operand of a comparison with a node's string-value."""
         if at.attribute is not None:
             return f"@{test_text(at.attribute)}"
         if at.is_new or at.below or self.plan.tree["/".join(at.local)].children:

@@ -1,4 +1,4 @@
-"""Evidence: which pairs of a correspondence are supported by their names, or by the names around them.
+"""Pruning by evidence: which pairs of a correspondence are supported by their names, or by the names around them.
 
 Flooding (`similarity_flooding.py`) finds the best possible partner of a node, not whether the node has one. In schemas
 with few nodes, such as those of one or two samples, the nodes left over on both sides are paired, `price` with

@@ -105,7 +105,7 @@ def _root(schema: "XMLSchema", root: str | None) -> Any:
         for element in elements.values():
             if root in (element.name, element.local_name):
                 return element
-        raise MappingError(f"the XML Schema declares no element '{root}'; it has {', '.join(elements)}")
+        raise MappingError(f"the XML Schema declares no element '{root}'; use one of {', '.join(elements)}")
     used = {
         child.name
         for kind in (*elements.values(), *schema.types.values())

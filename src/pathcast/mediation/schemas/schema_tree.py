@@ -195,7 +195,7 @@ class _Unfolding:
 
 
 def cardinalities(content: Particle) -> dict[str, Occurrence]:
-    """How often each element may come in a content model, in declared order."""
+    """The number of possible occurrences of each element in a content model, in declared order."""
     return {name: _occurrence(least, most) for name, (least, most) in _counts(content).items()}
 
 

@@ -83,7 +83,7 @@ def nodes_of(tree: SchemaTree) -> list[str]:
 
 
 def name_likeness(one: str, other: str) -> float:
-    """How much two names look alike, from 0 to 1: words in common, abbreviations, pieces of three letters."""
+    """The similarity of two names, from 0 to 1: common words, abbreviations, trigrams."""
     first, second = _words(one), _words(other)
     if first == second:
         return 1.0
@@ -149,7 +149,7 @@ def _seeds(
 
 
 def _kind(tree: SchemaTree, path: str) -> str:
-    """What a node can hold: a value, other elements, or nothing. An attribute is a value."""
+    """The kind of content of a node: a value, other elements, or nothing. An attribute is a value."""
     if is_attribute(path):
         return "value"
     node = tree[path]

@@ -22,7 +22,7 @@ from pathcast.kernels import Int64s
 from ..link_traffic import Traffic
 from .can_node import ZoneNode
 from .filter_bounding_hulls import Cell, Extent, both, extent_size
-from .zones import Box, boxes_size
+from .zone_boxes import Box, boxes_size
 
 # Bytes of an announcement without its content.
 NOTICE = 9

@@ -33,7 +33,7 @@ from pathcast.kernels import Floats, Int64s
 from pathcast.messages import Between, Filter, In, Interval, Points, Scalar, SomePoint, Value
 
 from .filter_point_transformation import Probe, key
-from .zones import SIDE, Box
+from .zone_boxes import SIDE, Box
 
 Plane = tuple[int, int, int, int]
 _CORNER: Plane = (0, 1, SIDE - 1, SIDE)

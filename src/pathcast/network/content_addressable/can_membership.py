@@ -31,7 +31,7 @@ from .can_coordinate_space import Space
 from .can_node import Backup, Member, ZoneNode
 from .filter_bounding_hulls import Cell
 from .filter_point_transformation import Probe, Shaped, shape
-from .zones import Box, boxes_size
+from .zone_boxes import Box, boxes_size
 
 
 class AddressSpace:

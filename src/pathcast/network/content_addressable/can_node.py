@@ -28,12 +28,12 @@ import numpy as np
 
 from pathcast.kernels import Int64s
 
-from ..tree.filter_matching_table import FilterTable
+from ..tree.filter_table import FilterTable
 from ..tree.forwarding_table_node import Step
 from .can_coordinate_space import Space
 from .filter_bounding_hulls import Cell, Extent, both, united
 from .filter_point_transformation import Probe, Shaped
-from .zones import Box
+from .zone_boxes import Box
 
 _CLIPS = 1_024
 

@@ -1,4 +1,4 @@
-"""Extents: bounds on the ends and widths of the ranges of some filters; and cells, the boxes that zones consist of.
+"""Bounding hulls: bounds on ends and widths of the ranges of some filters; and cells, the boxes that zones consist of.
 
 A message goes to the zones that meet its region, and many of them have no matching filter: ranges are points near the
 diagonal of a plane of low and high ends, and a region is a rectangle in it. An *extent* is the smallest hull of some
@@ -20,7 +20,7 @@ import numpy as np
 
 from pathcast.kernels import Int64s
 
-from .zones import Box
+from .zone_boxes import Box
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Shapes: a filter is a point, and a message a region of such points (appendix A of the select-join paper).
+"""Transformation: a filter is a point, and a message a region of such points (appendix A of the select-join paper).
 
 A filter has equalities, ranges, and terms without either. Filters that differ only in the ends of their ranges share a
 *signature*; within it a filter is a point, with two coordinates per range. A message restricts the coordinates of a

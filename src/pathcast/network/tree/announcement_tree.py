@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from pathcast.transmission import Topology
 
 from ..content_addressable.filter_point_transformation import Probe, Shaped
-from ..content_addressable.zones import Box
+from ..content_addressable.zone_boxes import Box
 from ..link_traffic import Traffic
 from .forwarding_table_node import Announcement, ContentNode
 

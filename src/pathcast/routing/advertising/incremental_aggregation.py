@@ -76,7 +76,9 @@ class ChangingAggregation:
         come = dict(add or {})
         unknown = [number for number in gone if number not in self.patterns]
         if unknown:
-            raise KeyError(f"cannot remove subscription {unknown[0]}: it was never added, or already removed")
+            raise KeyError(
+                f"cannot remove subscription {unknown[0]} (never added, or already removed); give a current id"
+            )
         taken = [number for number in come if number in self.patterns and number not in gone]
         if taken:
             raise ValueError(

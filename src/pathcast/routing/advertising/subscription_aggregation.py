@@ -13,7 +13,7 @@ The paper refers to Chan, Fan, Felber, Garofalakis and Rastogi (VLDB 2002) for t
 partitioning and aggregating each part within a bound on steps; weights of the changes (`pattern_clusters.py`) replace
 their estimate of selectivity from sampled documents.
 
-Absolute paths that all patterns require (`shared_required_paths.py`) are kept: the rest of the patterns is aggregated.
+Absolute paths that all patterns require (`paths_required_by_all_patterns.py`) are kept; the rest is aggregated.
 
 Invariant: each pattern is covered by exactly one aggregate, which contains it, so a document that matches a pattern
 matches an aggregate. Aggregates are in minimal form. The steps of all aggregates are at most `keep` of the patterns'
@@ -35,8 +35,8 @@ from pathcast.patterns import Pattern
 from pathcast.patterns.containment import Change, contains, generalised, minimised, size, upper_bound
 
 from ..table.pattern_covering import covers
+from .paths_required_by_all_patterns import Shared, having, shared_by, without
 from .pattern_clusters import Cluster, clusters
-from .shared_required_paths import Shared, having, shared_by, without
 
 _WORTH = 0.5
 _FEW = 6

@@ -37,7 +37,7 @@ from pathcast.patterns import Pattern
 from ..advertising.incremental_aggregation import ChangingAggregation
 from ..advertising.subscription_aggregation import Aggregation
 from ..advertising.subscriptions_by_wildcard_bindings import Simple, SimpleAggregates
-from .frequent_data_patterns import ChangingData, DataTable, best, data_table
+from .commonly_required_paths import ChangingData, DataTable, best, data_table
 from .wildcard_substitution import Bindings
 
 

@@ -222,7 +222,7 @@ class StoredOverlay:
         found = self._opened.get(name)
         if found is None:
             if name not in self._numbers:
-                raise PathcastError(f"unknown router '{name}'; the routers are {', '.join(self.routers)}")
+                raise PathcastError(f"unknown router '{name}'; use one of {', '.join(self.routers)}")
             folder = self._folder / _ROUTERS / str(self._numbers[name])
             with reading_snapshot(folder):
                 found = self._opened[name] = self._open(name, folder)

@@ -38,7 +38,7 @@ from ..table.name_translation import Naming
 
 PATHS, NAMES = 1 << 15, 1 << 11
 _MASK = (1 << 64) - 1
-_OTHER_PATHS = "its label paths differ from the label paths of earlier messages"
+_OTHER_PATHS = "the label paths differ from the label paths of earlier messages"
 _MIX_A, _MIX_B = 0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F
 
 
@@ -93,7 +93,7 @@ class Sent:
         self._define()
         if len(self._wire_of) > self._most_names:
             raise LimitError(
-                f"the link's dictionary of label paths is full: at most {self._most_names:,} different names allowed; "
+                f"more than {self._most_names:,} different names of elements and attributes on this link; "
                 "send the document without a structure annotation"
             )
         return path
@@ -168,7 +168,7 @@ class ReceivedPaths:
         if last != digest:
             raise UndefinedError(_OTHER_PATHS)
         if len(self.names) + len(names) > self._most_names:
-            raise UndefinedError(f"its label paths have more than {self._most_names:,} names")
+            raise UndefinedError(f"the label paths have more than {self._most_names:,} names")
         self._commit(fresh, names, digests)
 
     def _defined(
@@ -176,7 +176,7 @@ class ReceivedPaths:
     ) -> tuple[list[tuple[int, int]], list[str]]:
         """Parents and names of the paths from `first` on, and the new names."""
         if PATH_BYTES * count > end - begin:
-            raise UndefinedError(f"it is truncated: {end - begin:,} bytes cannot define {count:,} label paths")
+            raise UndefinedError(f"truncated: {end - begin:,} bytes cannot define {count:,} label paths")
         before = self._names_at[first]
         parents, names = np.empty(count, np.int32), np.empty(count, np.int32)
         starts, lengths = np.empty(count, np.int64), np.empty(count, np.int64)
@@ -190,7 +190,7 @@ class ReceivedPaths:
         try:
             spelled = [data[starts[at] : starts[at] + lengths[at]].decode() for at in new]
         except UnicodeDecodeError as error:
-            raise UndefinedError("a name in its label paths is not UTF-8") from error
+            raise UndefinedError("a name in the label paths is not UTF-8") from error
         return list(zip(parents.tolist(), names.tolist(), strict=True)), spelled
 
     def labels(self, path: int) -> tuple[str, ...]:

@@ -71,14 +71,14 @@ def write(header: Header, definitions: bytes, body: bytes) -> bytes:
 def read_header(message: bytes) -> Header | str:
     """The header of a message, or the reason why it is malformed."""
     if len(message) < HEADER:
-        return f"it is truncated: it has {len(message):,} bytes, but its header alone has {HEADER}"
+        return f"truncated: {len(message):,} bytes, but the header alone has {HEADER}"
     form, epoch, first, defined, digest, needs, length, elements, attributes, texts, size = _FIELDS.unpack_from(message)
     if form != FORM:
-        return f"it has format {form}, but this Pathcast reads {FORM}; use the same Pathcast on all routers"
+        return f"format {form} instead of {FORM}, which this Pathcast reads; use the same Pathcast on all routers"
     (expected,) = _CHECKSUM.unpack_from(message, _FIELDS.size)
     view = memoryview(message)
     if crc32(view[HEADER:], crc32(view[: _FIELDS.size])) != expected:
-        return "it is damaged: checksum mismatch"
+        return "checksum mismatch"
     if size > len(message) - HEADER:
-        return f"it is truncated: {size:,} bytes of label paths expected, got {len(message) - HEADER:,}"
+        return f"truncated: {size:,} bytes of label paths expected, got {len(message) - HEADER:,}"
     return Header(epoch, first, defined, digest, needs, length, elements, attributes, texts, HEADER, HEADER + size)

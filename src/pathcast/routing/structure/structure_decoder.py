@@ -113,15 +113,15 @@ class StructureDecoder:
         if isinstance(header, str):
             return self._refused(header)
         if header.needs != self.needs.version:
-            return self._refused("it was made for another version of this router's subscriptions")
+            return self._refused("made for another version of this router's subscriptions")
         if header.length != len(document):
             return self._refused(
-                f"it describes a document of {header.length:,} bytes, but this document has {len(document):,}"
+                f"made for a document of {header.length:,} bytes, but this document has {len(document):,}"
             )
         left = len(structure) - header.body
         least = header.elements + _VALUE_BYTES * (header.attributes + header.texts)
         if least > left or _ELEMENT_BYTES * header.elements > header.length or not header.elements:
-            return self._refused("its counts of elements and values do not fit its length")
+            return self._refused("the counts of elements and values do not fit the length")
         learnt = self._learnt_for(header, structure)
         if isinstance(learnt, Refused):
             return learnt

@@ -1,4 +1,4 @@
-"""Needs: the values of a document that the patterns of a router depend on.
+"""Needed values: those of a document that the patterns of a router depend on.
 
 A structure annotation (`structure_encoder.py`) carries a document's label paths and the attributes and texts
 that a router downstream may compare: no other value can change a result. A router's needs are those of its own patterns
@@ -107,7 +107,7 @@ class Needs:
             first, *rows = data.decode().split("\n")
         except UnicodeDecodeError as error:
             raise MessageError(
-                "the message is damaged: its list of needed values is not UTF-8; request it again"
+                "the message is damaged: its list of needed values is not UTF-8; request the message again"
             ) from error
         attributes, texts, values = set(), set(), set()
         for row in rows:
@@ -121,12 +121,12 @@ class Needs:
                 case _:
                     raise MessageError(
                         f"the message is damaged: malformed row {row[:60]!r} in its list of needed values; "
-                        "request it again"
+                        "request the message again"
                     )
         if first not in {"local", "full"}:
             raise MessageError(
                 f"the message is damaged: its list of needed values must begin with 'local' or 'full', "
-                f"got {first[:60]!r}; request it again"
+                f"got {first[:60]!r}; request the message again"
             )
         return cls(frozenset(attributes), frozenset(texts), frozenset(values), first == "local")
 
@@ -140,7 +140,8 @@ def _read(written: str) -> str:
     """The name from the text that `_written` returned."""
     if not all(mark in _ESCAPED for mark in _ESCAPE.findall(written)):
         raise MessageError(
-            f"the message is damaged: malformed name {written[:60]!r} in its list of needed values; request it again"
+            f"the message is damaged: malformed name {written[:60]!r} in its list of needed values; request the "
+            "message again"
         )
     return _ESCAPE.sub(lambda found: _ESCAPED[found[1]], written)
 

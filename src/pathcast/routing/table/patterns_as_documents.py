@@ -1,4 +1,4 @@
-"""Drawings: patterns as documents, so that an engine finds the patterns that may contain them.
+"""Patterns as documents, so that an engine finds the patterns that may contain them.
 
 A pattern drawn as a document has its steps as elements, `*` as a name that no pattern has, and `//` as one such element
 in between. Other parts are drawn as elements, too: an attribute, a text node, and each condition whose value is fixed

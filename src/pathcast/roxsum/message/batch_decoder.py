@@ -21,17 +21,17 @@ from pathcast.errors import LimitError, MessageError
 from pathcast.kernels import Int32s, Int64s
 from pathcast.store import offsets_of
 
+from ..document_content_kernels import TokenRows
 from ..label_path_extent_kernels import PathTree, leaves_of_tokens
 from ..markup_value_splitter import RAW_TOKENS, Skeletons, Tokens
 from ..token_table_kernels import K_ATTRIBUTE, K_RAW, K_RAW_TEXT, M_COLUMN, NONE, RAW_TEXT
 from ..tokenised_batch_contents import Contents, with_rows_replaced
-from ..tokenised_document_writer_kernels import TokenRows
 from .batch_decoder_kernels import ReadValues, StoredColumns, deal_values, read_columns, read_tokens
 from .batch_encoder import WITH_VALUE, stream_widths
 from .batch_encoder_kernels import FIXED, NUMBERED
 from .message_format import Counts, TableReader, damaged, unpack
 from .message_limits import MessageLimits
-from .token_pair_value_numbering_kernels import MAX_DISTINCT
+from .token_pair_and_value_numbers_kernels import MAX_DISTINCT
 
 if TYPE_CHECKING:
     from ..summary import RoXSum
@@ -84,7 +84,7 @@ def _unpacked(data: memoryview, limits: MessageLimits) -> tuple[Counts, _Tables,
     tables = _read_tables(TableReader(memoryview(blocks)[: counts.tables]), counts)
     contents, tokens = _contents(counts, tables, blocks)
     if (size := int(contents.sizes.sum())) != counts.size:
-        raise damaged(f"its documents have {size:,} bytes, but its header states {counts.size:,}")
+        raise damaged(f"the documents have {size:,} bytes, but the header states {counts.size:,}")
     return counts, tables, contents, tokens
 
 
@@ -103,16 +103,16 @@ def _read_tables(reader: TableReader, counts: Counts) -> _Tables:
     deltas = reader.numbers(counts.documents, counts.next_id)
     ids = np.cumsum(deltas)
     if np.any(deltas[1:] == 0) or (len(ids) and int(ids[-1]) >= counts.next_id):
-        raise damaged("its document ids are not in ascending order")
+        raise damaged("the document ids are not in ascending order")
     try:
         names = bytes(reader.texts(len(reader.data))).decode().split("\0")
     except UnicodeDecodeError:
-        raise damaged("its element and attribute names are not UTF-8") from None
+        raise damaged("the element and attribute names are not UTF-8") from None
     names = names if counts.names else []
     if len(names) != counts.names or len(set(names)) != len(names) or "" in names:
         raise damaged(
-            f"it has {len(names):,} element and attribute names, {len({*names} - {''}):,} of them distinct, not empty, "
-            f"but its header states {counts.names:,}"
+            f"{len(names):,} element and attribute names, {len({*names} - {''}):,} of them distinct and "
+            f"not empty, but the header states {counts.names:,}"
         )
     nodes, columns, tokens = counts.nodes, counts.columns, counts.tokens
     parents, node_names = np.arange(nodes) - reader.numbers(nodes, nodes), reader.numbers(nodes, counts.names - 1)
@@ -131,15 +131,18 @@ def _read_tables(reader: TableReader, counts: Counts) -> _Tables:
     follow = reader.numbers(tokens + 1, tokens + 1)
     sums = [(int(token_lengths.sum()), len(stored)), (int(follow.sum()), counts.pairs)]
     if any(found != wanted for found, wanted in sums) or not _has_raw(column_kind, meta, token_lengths):
-        raise damaged("its tables do not fit its header")
+        raise damaged("the tables do not fit the header")
     followers = reader.signed(counts.pairs, tokens) + np.repeat(np.arange(tokens + 1), follow)
     if counts.pairs and (int(followers.min()) < 0 or int(followers.max()) > tokens):
-        raise damaged("a token refers to an unknown next token")
+        raise damaged(
+            f"tokens refer to next tokens {int(followers.min()):,} to {int(followers.max()):,}; only 0 to {tokens:,} "
+            "are possible"
+        )
     occurrences = reader.numbers(int(np.count_nonzero(follow > 1)), counts.token_total + counts.documents)
     raw_lengths = reader.numbers(counts.raw, counts.size)
     reader.close()
     if (size := int(raw_lengths.sum())) != counts.raw_bytes:
-        raise damaged(f"its raw documents have {size:,} bytes, but its header states {counts.raw_bytes:,}")
+        raise damaged(f"the raw documents have {size:,} bytes, but the header states {counts.raw_bytes:,}")
     begin = offsets_of(follow)
     return _Tables(
         ids,
@@ -184,8 +187,7 @@ def _contents(counts: Counts, tables: _Tables, blocks: bytes) -> tuple[Contents,
     found = int(column_counts.sum()), int(column_counts[: RAW_TEXT + 1].sum())
     if found != (counts.values, counts.raw):
         raise damaged(
-            f"it has {found[0]:,} values, {found[1]:,} of them raw, but its header states {counts.values:,} and "
-            f"{counts.raw:,}"
+            f"{found[0]:,} values, {found[1]:,} of them raw, but the header states {counts.values:,} and {counts.raw:,}"
         )
     starts, lengths, pool = _values(counts, tables, column_counts, texts, numbers, raw)
     stop = np.cumsum(column_counts)
@@ -209,7 +211,7 @@ def _tokens(counts: Counts, tables: _Tables, streams: Bytes) -> tuple[Int64s, In
     sizes[follow > 1] = tables.occurrences * widths[follow > 1]
     stop = np.cumsum(sizes)
     if int(stop[-1]) != len(streams):
-        raise damaged(f"its token streams have {len(streams):,} bytes, but its tables state {int(stop[-1]):,}")
+        raise damaged(f"the token streams have {len(streams):,} bytes, but the tables state {int(stop[-1]):,}")
     at = stop - sizes
     token_begin = np.zeros(counts.documents + 1, dtype=np.int64)
     tokens = np.empty(counts.token_total, dtype=np.int32)
@@ -218,7 +220,7 @@ def _tokens(counts: Counts, tables: _Tables, streams: Bytes) -> tuple[Int64s, In
         tables.follow_begin, tables.followers, widths, at, stop, streams, counts.tokens, token_begin, tokens
     )
     if read != counts.token_total or not np.array_equal(at, stop):
-        raise damaged("the documents in its token streams do not fit its header")
+        raise damaged("the documents in the token streams do not fit the header")
     return token_begin, tokens
 
 
@@ -234,7 +236,7 @@ def _values(
     widths = np.where(tables.distinct > 1, np.where(tables.distinct <= 256, 1, 2), 0).astype(np.int32)
     number_sizes = widths * count
     if sum(number_sizes.tolist()) != len(numbers) or np.any((tables.codecs == NUMBERED) & (tables.distinct == 0)):
-        raise damaged(f"its column tables do not fit its {len(numbers):,} bytes of value numbers")
+        raise damaged(f"the column tables do not fit the {len(numbers):,} bytes of value numbers")
     pool = np.empty(len(texts) + len(raw), dtype=np.uint8)
     pool[len(texts) :] = raw
     entries = np.empty(2 * MAX_DISTINCT, dtype=np.int64)
@@ -242,7 +244,7 @@ def _values(
     stored = StoredColumns(begin, tables.codecs, tables.lengths, tables.distinct, widths, numbers_at)
     read = read_columns(stored, texts, numbers, pool, starts, lengths, entries)
     if read != len(texts):
-        raise damaged(f"its column tables do not fit its {len(texts):,} bytes of values")
+        raise damaged(f"the column tables do not fit the {len(texts):,} bytes of values")
     return starts, lengths, pool
 
 
@@ -253,7 +255,7 @@ def _trusted(empty: "RoXSum", tables: _Tables, contents: Contents, tokens: Token
         skeletons = Skeletons.of(paths, tables.column_node, tables.column_kind, tokens)
     except ValueError as error:
         raise damaged(
-            f"its tables of label paths and columns are inconsistent: {str(error).partition('; ')[0]}"
+            f"the tables of label paths and columns are inconsistent: {str(error).partition('; ')[0]}"
         ) from None
     leaf_begin = np.zeros(len(contents) + 1, dtype=np.int64)
     leaves = np.empty(len(contents.tokens), dtype=np.int32)

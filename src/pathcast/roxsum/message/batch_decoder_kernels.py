@@ -10,7 +10,7 @@ import numpy as np
 
 from pathcast.kernels import Int32s, Int64s, UInt8s, Writable, kernel
 
-from ..tokenised_document_writer_kernels import TokenRows
+from ..document_content_kernels import TokenRows
 from .batch_encoder_kernels import FIXED, NUMBERED
 
 WRONG = -1

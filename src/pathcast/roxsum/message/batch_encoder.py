@@ -34,7 +34,7 @@ from .batch_encoder_kernels import (
     write_streams,
 )
 from .message_format import MAX_PAIRS, Counts, TableWriter, compress, compressor_of, pack
-from .token_pair_value_numbering import Numbering
+from .token_pair_and_value_numbers import Numbering
 
 if TYPE_CHECKING:
     from ..markup_value_splitter import Skeletons

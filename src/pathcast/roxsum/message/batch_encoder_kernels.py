@@ -6,15 +6,15 @@ that ever follow its predecessor, most frequent first, into a stream of that pre
 follows, nothing is written. The first token of a document follows a token that is none, and so does its end.
 
 Values: all values of a column together, as numbers in a dictionary where they repeat. Pairs of neighbours and equal
-values have their numbers already (`token_pair_value_numbering.py`), so nothing is hashed here.
+values have their numbers already (`token_pair_and_value_numbers.py`), so nothing is hashed here.
 """
 
 from typing import NamedTuple
 
 from pathcast.kernels import Bools, Int32s, Int64s, Matrix, UInt8s, Writable, kernel
 
+from ..document_content_kernels import ValueRows
 from ..token_table_kernels import NONE
-from ..tokenised_document_writer_kernels import ValueRows
 
 PLAIN, NUMBERED, FIXED = 0, 1, 2
 # The fields of a pair.

@@ -90,7 +90,7 @@ class Counts:
         }
         for name, most in bounds.items():
             if getattr(self, name) > most:
-                raise damaged(f"its header states {getattr(self, name):,} for '{name}'; at most {most:,} is possible")
+                raise damaged(f"the header states {getattr(self, name):,} for '{name}'; at most {most:,} is possible")
 
     @property
     def block_bytes(self) -> int:
@@ -114,12 +114,13 @@ def unpack(data: memoryview, limits: MessageLimits) -> tuple[Counts, bytes]:
     """The counts and the joined blocks of a message; `MessageError` when it is invalid."""
     if len(data) < HEADER:
         raise MessageError(
-            f"the message is truncated: it has {len(data)} bytes, but the header alone has {HEADER}; request it again"
+            f"the message is truncated: {len(data)} bytes, but the header alone has {HEADER}; request the message again"
         )
     magic, version, flags = _PREFIX.unpack_from(data)
     if magic != MAGIC:
         raise MessageError(
-            f"not a RoXSum message: it begins with {magic!r}, expected {MAGIC!r}; give the bytes that RoXSum.encode "
+            f"not a RoXSum message: the bytes begin with {magic!r}, expected {MAGIC!r}; give the bytes that "
+            "RoXSum.encode "
             "returned"
         )
     if version != VERSION or flags:
@@ -138,12 +139,12 @@ def unpack(data: memoryview, limits: MessageLimits) -> tuple[Counts, bytes]:
 def _blocks(counts: Counts, body: memoryview) -> bytes:
     at = counts.frames * _FRAME.size
     if at > len(body):
-        raise damaged(f"it is truncated within its table of {counts.frames:,} frames")
+        raise damaged(f"truncated within the table of {counts.frames:,} frames")
     sizes = [_FRAME.unpack_from(body, k * _FRAME.size) for k in range(counts.frames)]
     unpacked, packed = sum(size for size, _ in sizes), sum(stored for _, stored in sizes)
     if (unpacked, packed) != (counts.block_bytes, len(body) - at):
         raise damaged(
-            f"its frames have {packed:,} bytes, {unpacked:,} unpacked; expected {len(body) - at:,} bytes, "
+            f"the frames have {packed:,} bytes, {unpacked:,} unpacked; expected {len(body) - at:,} bytes, "
             f"{counts.block_bytes:,} unpacked"
         )
     decompressor = zstandard.ZstdDecompressor()
@@ -164,7 +165,7 @@ def _blocks(counts: Counts, body: memoryview) -> bytes:
 
 def damaged(reason: str) -> MessageError:
     """The error of a message whose content is inconsistent."""
-    return MessageError(f"the message is damaged: {reason}; request it again")
+    return MessageError(f"the message is damaged: {reason}; request the message again")
 
 
 def _checksum(head: bytes | memoryview, body: bytes | memoryview) -> bytes:
@@ -256,7 +257,7 @@ class TableReader:
 
     def _take(self, size: int) -> memoryview:
         if size > len(self.data) - self.at:
-            raise damaged("its tables are truncated")
+            raise damaged("its internal tables are truncated")
         self.at += size
         return self.data[self.at - size : self.at]
 
@@ -264,11 +265,11 @@ class TableReader:
         """`count` numbers, none larger than `most`."""
         width = self._take(1)[0]
         if width not in _WIDTHS:
-            raise damaged(f"its tables have numbers of {width} bytes, expected {' or '.join(map(str, _WIDTHS))}")
+            raise damaged(f"the tables have numbers of {width} bytes, expected {' or '.join(map(str, _WIDTHS))}")
         planes = np.frombuffer(self._take(count * width), dtype=np.uint8).reshape(width, count)
         values = np.ascontiguousarray(planes.T).view(f"<u{width}").reshape(count)
         if count and int(values.max()) > most:
-            raise damaged(f"a number in its tables is {int(values.max()):,}; at most {most:,} is possible")
+            raise damaged(f"a number in the tables is {int(values.max()):,}; at most {most:,} is possible")
         return values.astype(np.int64)
 
     def signed(self, count: int, most: int) -> Int64s:
@@ -281,7 +282,7 @@ class TableReader:
         values = np.cumsum(self.signed(count, most + 1))
         if count and (int(values.min()) < least or int(values.max()) > most):
             found = f"from {int(values.min()):,} to {int(values.max()):,}"
-            raise damaged(f"numbers in its tables are {found}; only {least:,} to {most:,} are possible")
+            raise damaged(f"numbers in the tables are {found}; only {least:,} to {most:,} are possible")
         return values
 
     def texts(self, most: int) -> memoryview:
@@ -294,4 +295,4 @@ class TableReader:
     def close(self) -> None:
         """Reject leftover bytes."""
         if self.at != len(self.data):
-            raise damaged(f"its tables have {len(self.data) - self.at:,} extra bytes at the end")
+            raise damaged(f"the tables have {len(self.data) - self.at:,} extra bytes at the end")

@@ -5,7 +5,7 @@ import pytest
 from pathcast.patterns import parse
 from pathcast.patterns.containment.pattern_containment import contains
 from pathcast.routing import Overlay
-from pathcast.routing.advertising.shared_required_paths import having, shared_by, without
+from pathcast.routing.advertising.paths_required_by_all_patterns import having, shared_by, without
 from pathcast.routing.advertising.subscription_aggregation import aggregate
 
 

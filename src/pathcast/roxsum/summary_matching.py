@@ -282,7 +282,10 @@ class Filtering:
         for group in np.split(places, np.flatnonzero(np.diff(sizes // _GROUP_BYTES)) + 1):
             read = reader.read(batch.contents.readable(batch.skeletons, batch.rows[group]))
             if read.errors:
-                raise MessageError(f"cannot read a document of the batch again: {read.errors[min(read.errors)]}")
+                raise MessageError(
+                    f"cannot read a document of the batch again: {read.errors[min(read.errors)]}; "
+                    "request the message again"
+                )
             yield group, read
 
     def _note_errors(self, places: Int64s, read: DocumentBatch) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pathcast.roxsum import RoXSum
-from pathcast.roxsum.message.token_pair_value_numbering_kernels import MAX_DISTINCT
+from pathcast.roxsum.message.token_pair_and_value_numbers_kernels import MAX_DISTINCT
 from pathcast.roxsum.token_table_kernels import M_COLUMN, RAW_TEXT
 
 

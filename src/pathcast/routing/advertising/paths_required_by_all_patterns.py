@@ -1,4 +1,4 @@
-"""Shared demands: absolute paths that all subscriptions require; every aggregate requires them, too.
+"""Absolute paths that all subscriptions require: every aggregate requires them, too.
 
 A predicate with an absolute path, `/news/body[//test]`, is about the whole document and not about its step. If all
 subscriptions of a collection require the same absolute path, aggregation must not drop it to save a step: it is removed

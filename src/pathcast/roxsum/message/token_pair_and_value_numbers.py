@@ -1,4 +1,4 @@
-"""Numbering: which tokens are neighbours, and which values of a column are equal, found once for all parts of a batch.
+"""Numbers of neighbouring tokens and of equal values of a column, found once for all parts of a batch.
 
 A message writes a token as its rank among those that follow its predecessor, and a repeated value as a number. Finding
 pairs of neighbours and equal values takes hashing; the parts of a batch mostly share their documents (ten targets per
@@ -16,9 +16,9 @@ import numpy as np
 from pathcast.documents import Bytes
 from pathcast.kernels import Int32s, Int64s
 
+from ..document_content_kernels import TokenRows, ValueRows
 from ..token_table_kernels import NONE, RAW_TEXT
-from ..tokenised_document_writer_kernels import TokenRows, ValueRows
-from .token_pair_value_numbering_kernels import ValueNumbers, number_pairs, number_values, place_pairs, place_values
+from .token_pair_and_value_numbers_kernels import ValueNumbers, number_pairs, number_values, place_pairs, place_values
 
 _PAIRS, _SLOTS = 1 << 12, 1 << 12
 

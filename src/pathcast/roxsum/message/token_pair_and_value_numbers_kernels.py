@@ -1,5 +1,5 @@
 # mypy: allow-untyped-defs, allow-untyped-calls
-"""Numbering for kernels: pairs of neighbouring tokens, and equal values of a column, get one number each.
+"""Numbers of pairs and values: pairs of neighbouring tokens, and equal values of a column, get one number each.
 
 Both are hash tables with open addressing. A column whose values hardly repeat is dropped after some hundred of them,
 and so is one with `MAX_DISTINCT` different values: its values have no numbers, and need no more hashing.
@@ -12,8 +12,8 @@ import numpy as np
 from pathcast.kernels import Int32s, Int64s, UInt8s, Writable, kernel, part
 from pathcast.kernels.hash_table_kernels import MIX_A, find_pair, first_slot, free_slot, next_slot, slot_mask
 
+from ..document_content_kernels import TokenRows, ValueRows
 from ..token_table_kernels import NONE, hash_bytes, same
-from ..tokenised_document_writer_kernels import TokenRows, ValueRows
 
 HALF = np.uint64(32)
 MAX_PROBES = 64
