@@ -17,8 +17,11 @@ def free_port() -> int:
 class BrokerProcess:
     """A broker's process."""
 
-    def __init__(self, folder: Path, port: int | None = None, settings: Path | None = None) -> None:
-        self.folder = folder
+    def __init__(
+        self, folder: Path, port: int | None = None, settings: Path | None = None, files: int | None = None
+    ) -> None:
+        """`files`: how many the process may open."""
+        self.folder, self._files = folder, files
         self._settings = [] if settings is None else [str(settings)]
         self.port = free_port() if port is None else port
         self.address = f"http://127.0.0.1:{self.port}"
@@ -31,6 +34,8 @@ class BrokerProcess:
         program = "import faulthandler; faulthandler.enable(); from pathcast.cli.app import main; main()"
         options = ["serve", *self._settings, "--data", str(self.folder), "--port", str(self.port)]
         command = [sys.executable, "-c", program, *options]
+        if self._files is not None:
+            command = ["prlimit", f"--nofile={self._files}", *command]
         self._process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=self._errors, text=True)
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
@@ -68,6 +73,12 @@ class BrokerProcess:
         self._process.stdout.close()
         self._process = None
         return status
+
+    def memory(self) -> int:
+        """Bytes of memory that the process has now."""
+        assert self._process is not None
+        status = Path(f"/proc/{self._process.pid}/status").read_text(encoding="ascii")
+        return next(int(line.split()[1]) * 1024 for line in status.splitlines() if line.startswith("VmRSS:"))
 
     def stacks(self) -> str:
         """Where each of its threads stands; ends the process."""

@@ -1,13 +1,16 @@
 """The broker without its network: what is published, who gets it, and what survives a restart."""
 
 import random
+import threading
 from contextlib import closing
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from pathcast.broker import Accepted, Broker, Publication, Rejected
 from pathcast.broker.retention import Retention
+from pathcast.broker.sequencing.sequencer_requests import TaskRequest
 from pathcast.log import SqliteLog, TrimmedError
 
 from .broker_world import TENANT, broker_in, delivered, matches, published, subscription
@@ -88,6 +91,19 @@ def test_a_changed_subscription_keeps_what_it_matched_before(tmp_path: Path) -> 
         assert broker.state.subscriptions[TENANT, "s"].current.ordinal == 1
 
 
+def test_the_last_document_of_a_version_comes_from_whatever_position_a_reader_resumes(tmp_path: Path) -> None:
+    with broker_in(tmp_path) as broker:
+        broker.subscribe(subscription("s", "//a")).result()
+        before, last = published(broker, "news", "<a/>", "<a/>")
+        changed = broker.subscribe(subscription("s", "//b")).result()
+        (after,) = published(broker, "news", "<b/>")
+        standing = broker.state.subscriptions[TENANT, "s"]
+        assert changed == last + 1
+        for position in range(before - 1, after + 1):
+            expected = [each for each in (before, last, after) if each > position]
+            assert broker.deliveries(standing, position, 10).sequences == expected, position
+
+
 def test_a_deleted_and_recreated_subscription_starts_afresh(tmp_path: Path) -> None:
     with broker_in(tmp_path) as broker:
         broker.subscribe(subscription("s", "//a")).result()
@@ -98,6 +114,33 @@ def test_a_deleted_and_recreated_subscription_starts_afresh(tmp_path: Path) -> N
         (last,) = published(broker, "news", "<a/>")
         assert delivered(broker, "s") == [last]
         assert broker.state.subscriptions[TENANT, "s"].current.ordinal == 1
+
+
+def test_ordinals_are_in_the_order_of_the_log_and_never_used_again(tmp_path: Path) -> None:
+    ordinals: list[int] = []
+    for _ in range(3):  # each with a checkpoint at its end
+        with broker_in(tmp_path) as broker:
+            for id, xpath in (("s", "//a"), ("t", "//a"), ("s", "//b")):
+                broker.subscribe(subscription(id, xpath)).result()
+                ordinals.append(broker.state.subscriptions[TENANT, id].current.ordinal)
+            broker.unsubscribe(TENANT, "t").result()
+    assert ordinals == sorted(set(ordinals))
+
+
+def test_a_subscription_that_is_put_again_and_again_keeps_what_it_matched(tmp_path: Path) -> None:
+    """As a program does that makes sure of its subscription whenever it starts, while nobody reads."""
+    record = subscription("s", "//a")
+    with broker_in(tmp_path) as broker:
+        broker.subscribe(record).result()
+        sequences = published(broker, "news", "<a/>", "<b/>", "<a/>")
+        broker.change([structs.replace(record, config={"in_flight": each}) for each in range(1, 1_500)]).result()
+        sequences += published(broker, "news", "<a/>")
+        wanted = [each for each in sequences if each != sequences[1]]
+        assert delivered(broker, "s") == wanted
+        standing = broker.state.subscriptions[TENANT, "s"]
+        assert (len(standing.versions), standing.record.config) == (1, {"in_flight": 1_499})
+    with broker_in(tmp_path) as broker:
+        assert delivered(broker, "s") == wanted
 
 
 def test_a_subscription_gets_documents_of_its_feeds_only_and_of_all_if_it_names_none(tmp_path: Path) -> None:
@@ -206,6 +249,44 @@ def test_what_is_given_back_comes_again_after_its_delay(tmp_path: Path) -> None:
         assert (delivery.entry.sequence, delivery.attempt) == (sequences[1], 2)
 
 
+def test_what_comes_again_comes_after_what_was_handed_out_meanwhile(tmp_path: Path) -> None:
+    now = [0.0]
+    with broker_in(tmp_path, clock=lambda: now[0]) as broker:
+
+        def pull(limit: int) -> list[tuple[int, int]]:
+            found = broker.pull(TENANT, "s", limit, lease_seconds=60, in_flight=10).deliveries
+            return [(sequences.index(each.entry.sequence), each.attempt) for each in found]
+
+        broker.subscribe(subscription("s", "//a")).result()
+        sequences = published(broker, "news", *["<a/>"] * 6)
+        assert pull(3) == [(0, 1), (1, 1), (2, 1)]
+        broker.give_back(TENANT, "s", [sequences[2]])
+        broker.give_back(TENANT, "s", [sequences[0]], delay=10)
+        # What is due comes with what is new, in the order of the log; what is delayed holds nothing back.
+        assert pull(2) == [(2, 2), (3, 1)]
+        now[0] = 10
+        assert pull(10) == [(0, 2), (4, 1), (5, 1)]
+
+
+def test_with_one_delivery_in_flight_the_order_holds_whatever_is_given_back(tmp_path: Path) -> None:
+    now = [0.0]
+    with broker_in(tmp_path, clock=lambda: now[0]) as broker:
+        broker.subscribe(subscription("s", "//a")).result()
+        sequences = published(broker, "news", *["<a/>"] * 3)
+        handed_out = []
+        for step in range(12):
+            for each in broker.pull(TENANT, "s", 10, lease_seconds=5, in_flight=1).deliveries:
+                handed_out.append((sequences.index(each.entry.sequence), each.attempt))
+                if each.attempt == 1:
+                    broker.give_back(TENANT, "s", [each.entry.sequence], delay=3)
+                elif each.attempt == 3:
+                    broker.acknowledge(TENANT, "s", [each.entry.sequence])[0].result()
+            now[0] += 3 * (step % 2)  # attempt 2 ends with its lease
+        order = [place for place, _ in handed_out]
+        assert order == sorted(order)
+        assert handed_out[:4] == [(0, 1), (0, 2), (0, 3), (1, 1)]
+
+
 def test_no_more_than_in_flight_deliveries_are_out(tmp_path: Path) -> None:
     with broker_in(tmp_path) as broker:
         broker.subscribe(subscription("s", "//a")).result()
@@ -281,6 +362,26 @@ def test_retention_trims_what_is_too_old_and_nothing_else(tmp_path: Path) -> Non
             assert 1 < retention.trim() <= broker.log.head
         (last,) = published(broker, "news", "<a/>")
         assert delivered(broker, "s", last - 1) == [last]
+
+
+def test_closing_carries_out_what_was_asked_for_and_writes_a_checkpoint(tmp_path: Path) -> None:
+    broker = Broker(SqliteLog(tmp_path))
+    waiting = threading.Event()
+    broker._sequencer.submit(TaskRequest(lambda: waiting.wait(60)))
+    futures = [broker.publish("news", [Publication(b"<a/>")]) for _ in range(50)]
+    ending = threading.Thread(target=broker.close)
+    ending.start()
+    while not broker._sequencer._stopped:
+        pass  # the end is queued behind the publications
+    waiting.set()
+    ending.join()
+    accepted = [each for future in futures for each in future.result(0) if isinstance(each, Accepted)]
+    assert len(accepted) == 50
+    with closing(SqliteLog(tmp_path)) as log:
+        assert {each.sequence for each in accepted} <= {entry.sequence for entry in log.read(1)}
+        checkpoint = log.checkpoint()
+        assert checkpoint is not None
+        assert checkpoint.sequence == log.head
 
 
 def test_requests_after_closing_are_rejected(tmp_path: Path) -> None:

@@ -4,14 +4,18 @@ The model knows which documents were published, which versions of subscriptions 
 was acknowledged. From that follows all that a broker may deliver: what a stream reads is computed again for each check,
 and a pull must return the next of it, and nothing that is on a lease or acknowledged.
 
-A crash keeps the log as it is at that moment. With SQLite that is a copy of the folder, taken while the broker runs; on
-JetStream another broker takes the log over, and the first one must not be able to write any more.
+A crash keeps the log as it is at that moment. With SQLite that is a copy of the folder, taken while the broker runs; no
+other process can open the log of a broker that runs.
+
+On JetStream a standby takes over: at once when the active broker stops, and after a crash once its lease has run out.
+The standby has followed the log up to some earlier moment, or not at all. The crashed broker, which may only have been
+asleep, must then know that it is no longer active, and must not be able to write any more.
 """
 
 import shutil
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from contextlib import suppress
+from contextlib import closing, suppress
 from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -28,14 +32,20 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from pathcast.broker import Accepted, Broker, Publication, Rejected
+from pathcast.broker import Accepted, Broker, BrokerSettings, Publication, Rejected
+from pathcast.broker.restart import renew
+from pathcast.broker.restart_snapshot import RestartSnapshot
+from pathcast.broker.settings.broker_sections import LogSection
+from pathcast.broker.settings.jetstream_section import JetStreamSection
+from pathcast.broker.standby import Standby
 from pathcast.broker_log import CursorRecord, TenantRecord
 from pathcast.errors import PathcastError
-from pathcast.log import JetStreamLog, Log, SqliteLog, TrimmedError
+from pathcast.log import Log, LogError, SqliteLog, TrimmedError
 
-from ..log.nats_servers import NatsServer, free_ports
+from ..log.nats_servers import NatsServer
 from ..log.places import folder_in_memory
 from .broker_world import TENANT, matches, subscription
+from .settable_clock import SettableClock
 
 _XPATHS = ["//a", "//b", "/r/a", "//a[@x = '1']", "//r[not(b)]"]
 _DOCUMENTS = ["<a/>", "<b/>", "<r><a x='1'/></r>", "<r><b/><a/></r>", "<r/>", f"<a>{'long ' * 60}</a>"]
@@ -44,6 +54,8 @@ _NAMES = ["s", "t", "u"]
 _FEEDS = ["news", "trades"]
 _LEASE = 10.0
 _MANY = 1_000
+# Seconds for which the active broker holds the lease on the log: longer than a history waits.
+_ACTIVE = 3_600.0
 
 
 class Document(NamedTuple):
@@ -77,34 +89,138 @@ class Subscriber:
 
 
 class Place:
-    """Where the logs of one history are."""
+    """Where the log of one history is, and who may write to it."""
 
-    def open(self) -> Log:
+    def start(self, clock: SettableClock) -> Broker:
+        """The broker on an empty log."""
         raise NotImplementedError
 
-    def crash(self) -> None:
-        """From now on `open` gives the log as it is at this moment."""
+    def restart(self, broker: Broker) -> Broker:
+        """Stop a broker; returns the one that follows it."""
+        raise NotImplementedError
+
+    def crash(self, broker: Broker) -> Broker:
+        """The broker that continues with the log as it is at this moment; closes the crashed one."""
+        raise NotImplementedError
+
+    def look(self, broker: Broker) -> None:
+        """Another process looks at the log while a broker is active."""
+        raise NotImplementedError
+
+    def snapshot(self) -> None:
+        """Another process writes a snapshot for restarts while a broker is active."""
+        raise NotImplementedError
+
+    def end(self, broker: Broker) -> None:
+        """Stop the last broker."""
+        broker.close()
 
 
 class SqlitePlace(Place):
     def __init__(self, folder: Path) -> None:
         self._folders = (folder / str(number) for number in count())
         self._folder = next(self._folders)
+        self._snapshot = RestartSnapshot(folder / "snapshot", few=3, compiled=2)
 
-    def open(self) -> Log:
+    def _open(self) -> Log:
         return SqliteLog(self._folder, segment_bytes=400)
 
-    def crash(self) -> None:
+    def start(self, clock: SettableClock) -> Broker:
+        self._clock = clock
+        return Broker(self._open(), clock=clock, snapshot=self._snapshot)
+
+    def restart(self, broker: Broker) -> Broker:
+        broker.close()
+        return self.start(self._clock)
+
+    def crash(self, broker: Broker) -> Broker:
         crashed, self._folder = self._folder, next(self._folders)
         shutil.copytree(crashed, self._folder, ignore=shutil.ignore_patterns("*-shm", "lock"))
+        broker.close()
+        return self.start(self._clock)
+
+    def look(self, broker: Broker) -> None:
+        with pytest.raises(LogError, match="in use by another process"):
+            self._open()
+
+    def snapshot(self) -> None:
+        with closing(SqliteLog(self._folder, segment_bytes=400, read_only=True)) as log:
+            renew(self._snapshot, log)
+
+
+class SnapshotSettings(BrokerSettings):
+    """Settings of a broker that also writes small snapshots."""
+
+    def snapshot(self) -> RestartSnapshot:
+        return RestartSnapshot(Path(self.data), few=3, compiled=2)
 
 
 class JetStreamPlace(Place):
-    def __init__(self, server: str, name: str) -> None:
-        self._server, self._name = server, name
+    def __init__(self, server: str, name: str, folder: Path) -> None:
+        # Nothing holds back a trim after a take-over.
+        log = LogSection(kind="jetstream", lease_time=0.0)
+        jetstream = JetStreamSection(servers=(server,), stream=name, lease_time=_ACTIVE)
+        self._settings = SnapshotSettings(data=str(folder), log=log, jetstream=jetstream)
+        self._numbers = count()
+        self._next: Standby | None = None  # has looked at the log
 
-    def open(self) -> Log:
-        return JetStreamLog.open(self._server, self._name)
+    def _standby(self) -> Standby:
+        return Standby(self._settings, f"http://{next(self._numbers)}", self._clock)
+
+    def start(self, clock: SettableClock) -> Broker:
+        self._clock = clock
+        self._active = self._standby()
+        assert self._active.take()
+        return self._active.broker()
+
+    def _successor(self) -> Standby:
+        """A standby, which cannot take over yet."""
+        successor, self._next = self._next or self._standby(), None
+        assert self._active.is_valid()
+        assert not successor.take()
+        assert successor.holder
+        return successor
+
+    def _take_over(self, successor: Standby) -> Broker:
+        assert successor.take()
+        assert successor.is_valid()
+        self._active = successor
+        return successor.broker()
+
+    def restart(self, broker: Broker) -> Broker:
+        successor = self._successor()
+        broker.close()
+        self._active.close()
+        return self._take_over(successor)
+
+    def crash(self, broker: Broker) -> Broker:
+        successor, crashed = self._successor(), self._active
+        self._clock.now += _ACTIVE
+        assert not crashed.is_valid(), "it would still answer"
+        follower = self._take_over(successor)
+        with pytest.raises(PathcastError):
+            broker.publish("news", [Publication(b"<a/>")]).result(60)
+        with suppress(PathcastError):
+            broker.close()
+        crashed.close()
+        assert successor.is_valid(), "the broker that crashed has released the lease of its successor"
+        return follower
+
+    def look(self, broker: Broker) -> None:
+        if self._next is None:
+            self._next = self._standby()
+        assert not self._next.take()
+        self._next.catch_up()
+
+    def snapshot(self) -> None:
+        with closing(self._settings.jetstream.followed()) as log:
+            renew(self._settings.snapshot(), log)
+
+    def end(self, broker: Broker) -> None:
+        broker.close()
+        self._active.close()
+        if self._next is not None:
+            self._next.close()
 
 
 class History(RuleBasedStateMachine):
@@ -115,8 +231,8 @@ class History(RuleBasedStateMachine):
     @initialize()
     def create(self) -> None:
         self.place = self.new_place()
-        self.now = 0.0
-        self.broker = self.opened()
+        self.clock = SettableClock()
+        self.broker = self.place.start(self.clock)
         self.documents: dict[int, Document] = {}
         self.published: dict[str, int] = {}
         self.subscribers: dict[str, Subscriber] = {}
@@ -125,9 +241,6 @@ class History(RuleBasedStateMachine):
         for name, xpath in zip(_NAMES, _XPATHS, strict=False):
             self.subscribe(name, xpath, (), None, gather=True)
         self.settle()
-
-    def opened(self) -> Broker:
-        return Broker(self.place.open(), clock=lambda: self.now)
 
     # What the model says.
 
@@ -195,8 +308,24 @@ class History(RuleBasedStateMachine):
         xpath=st.sampled_from(_XPATHS),
         feeds=st.sampled_from([(), ("news",), ("news", "trades")]),
         back=st.sampled_from([None, None, 0, 5, 50]),
+        documents=st.lists(st.sampled_from(_DOCUMENTS), max_size=2),
         gather=st.booleans(),
     )
+    def replace(
+        self,
+        name: str,
+        xpath: str,
+        feeds: tuple[str, ...],
+        back: int | None,
+        documents: list[str],
+        *,
+        gather: bool,
+    ) -> None:
+        """Publish the last documents of a version, and begin the next one."""
+        if documents:
+            self.publish("news", documents, None, keep_invalid=False, gather=True)
+        self.subscribe(name, xpath, feeds, back, gather=gather)
+
     def subscribe(self, name: str, xpath: str, feeds: tuple[str, ...], back: int | None, *, gather: bool) -> None:
         wanted = None if back is None else max(self.broker.log.first, self.broker.log.head + 1 - back)
 
@@ -285,7 +414,7 @@ class History(RuleBasedStateMachine):
 
     @rule(seconds=st.sampled_from([1.0, _LEASE / 2, _LEASE]))
     def wait(self, seconds: float) -> None:
-        self.now += seconds
+        self.clock.now += seconds
 
     @rule(back=st.integers(0, 20))
     def trim(self, back: int) -> None:
@@ -297,25 +426,28 @@ class History(RuleBasedStateMachine):
         assert before <= first <= max(wanted, before)
 
     @rule()
+    def look(self) -> None:
+        self.settle()
+        self.place.look(self.broker)
+
+    @rule()
+    def snapshot(self) -> None:
+        self.settle()
+        self.place.snapshot()
+
+    @rule()
     def restart(self) -> None:
         self.settle()
-        self.broker.close()
+        self.broker = self.place.restart(self.broker)
         self.begin_anew()
 
     @rule()
     def crash(self) -> None:
         self.settle()
-        crashed = self.broker
-        self.place.crash()
+        self.broker = self.place.crash(self.broker)
         self.begin_anew()
-        if isinstance(crashed.log, JetStreamLog):
-            with pytest.raises(PathcastError):
-                crashed.publish("news", [Publication(b"<a/>")]).result(60)
-        with suppress(PathcastError):
-            crashed.close()
 
     def begin_anew(self) -> None:
-        self.broker = self.opened()
         for subscriber in self.subscribers.values():
             subscriber.crash()
         assert {id for _, id in self.broker.state.subscriptions} == set(self.subscribers)
@@ -329,6 +461,16 @@ class History(RuleBasedStateMachine):
         if not self.subscribers:
             return
         name = data.draw(st.sampled_from(sorted(self.subscribers)))
+        self.read_where_versions_end(name)
+        self.read_after(name, position, step)
+
+    def read_where_versions_end(self, name: str) -> None:
+        """Read from one before the last document that each earlier version may have."""
+        for version in self.subscribers[name].versions:
+            if version.end is not None:
+                self.read_after(name, version.end - 2, 1)
+
+    def read_after(self, name: str, position: int, step: int) -> None:
         standing = self.broker.state.subscriptions[TENANT, name]
         position = max(position, self.broker.log.first - 1)
         found: list[int] = []
@@ -353,7 +495,7 @@ class History(RuleBasedStateMachine):
 
     def expire(self, subscriber: Subscriber) -> None:
         for sequence, expires in list(subscriber.leases.items()):
-            if expires <= self.now:
+            if expires <= self.clock.now:
                 del subscriber.leases[sequence]
                 subscriber.due.add(sequence)
 
@@ -413,7 +555,7 @@ class History(RuleBasedStateMachine):
             assert each.document.feed == self.documents[sequence].feed
             assert each.attempt == subscriber.attempts.get(sequence, 0) + 1
             subscriber.attempts[sequence] = each.attempt
-            subscriber.leases[sequence] = self.now + _LEASE
+            subscriber.leases[sequence] = self.clock.now + _LEASE
         subscriber.due -= set(came)
         if new:
             subscriber.fetched = new[-1]
@@ -427,13 +569,15 @@ class History(RuleBasedStateMachine):
         if hasattr(self, "broker"):
             try:
                 self.settle()
+                for name in self.subscribers:
+                    self.read_where_versions_end(name)
                 # Whatever was not acknowledged comes; whatever was does not.
-                self.now += _LEASE
+                self.clock.now += _LEASE
                 for name in self.subscribers:
                     while self.pulled(name, 6, _MANY):
                         pass
             finally:
-                self.broker.close()
+                self.place.end(self.broker)
 
 
 def run(new_place: Callable[[], Place], examples: int, *, long: bool) -> None:
@@ -459,14 +603,14 @@ def test_a_broker_on_sqlite_does_what_the_model_says(request: pytest.FixtureRequ
 
 
 @pytest.mark.slow
-def test_a_broker_on_jetstream_does_what_the_model_says(request: pytest.FixtureRequest) -> None:
+def test_a_broker_on_jetstream_does_what_the_model_says(
+    nats_server: NatsServer, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
     long = bool(request.config.getoption("--long"))
-    with folder_in_memory() as folder:
-        server = NatsServer(folder, *free_ports(1))
-        server.start()
-        server.wait()
-        numbers = count()
-        try:
-            run(lambda: JetStreamPlace(server.url, f"model{next(numbers)}"), 500 if long else 10, long=long)
-        finally:
-            server.kill()
+    numbers = count()
+
+    def place() -> JetStreamPlace:
+        name = f"model{next(numbers)}"
+        return JetStreamPlace(nats_server.url, name, tmp_path / name)
+
+    run(place, 500 if long else 10, long=long)

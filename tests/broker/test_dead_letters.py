@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pathcast.broker import Broker, Gap
-from pathcast.broker.requests import TaskRequest
+from pathcast.broker.sequencing.sequencer_requests import TaskRequest
 from pathcast.broker_log import (
     BrokerState,
     CursorRecord,

@@ -186,6 +186,6 @@ def test_an_expired_document_is_named_with_the_first_that_is_kept(tmp_path: Path
         one, two = published(broker, "news", "<a/>", "<a/>")
         broker.change([ExpiryRecord("news", two)]).result()
         broker.check_not_expired("news", two)
-        with pytest.raises(TrimmedError, match=f"document {one} is beyond the retention of feed 'news'") as caught:
+        with pytest.raises(TrimmedError, match=f"document {one} has expired by the retention of feed 'news'") as caught:
             broker.check_not_expired("news", one)
         assert caught.value.first == two

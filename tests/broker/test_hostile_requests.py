@@ -3,8 +3,11 @@
 import json
 import socket
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import httpx
+import msgspec
 import pytest
 
 from pathcast.broker import Broker
@@ -79,6 +82,9 @@ PATHS = [
     "/v1/log?from=%ff",
     "/v1/tenants/%ff",
     "//",
+    "/v1/feeds/",
+    "/v1/subscriptions/..%2f",
+    "/v1/subscriptions/s/",
 ]
 EVENTS = [
     b'[{"id": "1"}]',
@@ -89,6 +95,15 @@ EVENTS = [
     b'[{"id": "1", "data": "<a/>", "x": ' + b"[" * 100_000,
     b'{"id": "1", "data": "<a/>"}',
     b'[{"id": null, "data": "<a/>"}]',
+    b'[{"id": "", "data": "<a/>"}]',
+    b'[{"id": "1", "data": NaN}]',
+    b"[" + b"[" * 100_000,
+    b'[{"id": "1"',
+    b'[{"id": "1"}] x',
+    b'[{"id": "1"};',
+    b'[{"id": "1", "x": ' + b"1" * 10_000 + b"}]",
+    b'\xef\xbb\xbf[{"id": "1", "data": "<a/>"}]',
+    '[{"id": "1", "data": "<a/>"}]'.encode("utf-16"),
 ]
 DOCUMENTS = [
     b"",
@@ -174,7 +189,29 @@ def test_hostile_paths_get_a_problem(server: Served, path: str) -> None:
 def test_hostile_events_get_a_problem(server: Served, body: bytes) -> None:
     headers = {"content-type": "application/cloudevents-batch+json"}
     answer = server.http.post("/v1/feeds/news/documents", content=body, headers=headers)
-    assert is_problem(answer)
+    if answer.status_code == 422:  # a list of events, none of which was accepted
+        assert [400 <= each["error"]["status"] < 500 for each in answer.json()["results"]] == [True]
+    else:
+        assert is_problem(answer)
+
+
+def test_a_list_of_millions_of_events_is_rejected_without_being_decoded(server: Served) -> None:
+    """Decoding takes the event loop's time, and memory: it ends with the first event beyond the limit."""
+    headers = {"content-type": "application/cloudevents-batch+json"}
+    for item in (b'{"id":"1"}', b'{"id":"1","data":"<a/>"}'):
+        body = b"[" + b",".join([item] * 100_000) + b"]"
+        decoded, before = [], msgspec.json.decode
+
+        def counted(text: bytes, **options: Any) -> Any:
+            decoded.append(len(text))  # noqa: B023 - called within this round
+            return before(text, **options)  # noqa: B023
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(msgspec.json, "decode", counted)
+            answer = server.http.post("/v1/feeds/news/documents", content=body, headers=headers)
+        assert (answer.status_code, "1,024 events" in answer.json()["detail"]) == (413, True)
+        assert is_problem(answer)
+        assert (len(decoded), set(decoded)) == (1_024, {len(item)})
 
 
 @pytest.mark.parametrize("body", DOCUMENTS)
@@ -224,3 +261,28 @@ def test_a_last_event_id_of_the_future_is_answered_with_a_gap(server: Served, pa
         assert gap == {"from": head + 1, "to": head + 100, "reason": "unknown"}
         sequence = server.http.post("/v1/feeds/news/documents", content="<a/>").json()["sequence"]
         assert f"id: {sequence}" in [next(lines) for _ in range(4)]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "key"),
+    [
+        ("PUT", "/v1/subscriptions/twice", '{"xpath": "//a", "feeds": [], "xpath": "//b"}', "xpath"),
+        ("PUT", "/v1/subscriptions/twice", '{"xpath": "//a", "config": {"in_flight": 1, "in_flight": 2}}', "in_flight"),
+        ("PUT", "/v1/subscriptions/twice", '{"xpath": "//a", "\\u0078path": "//b"}', "xpath"),
+        ("PUT", "/v1/feeds/twice", '{"limits": {"depth": 1, "depth": 1}}', "depth"),
+        ("PUT", "/v1/tenants/twice", '{"guard": null, "from": 1, "from": 2}', "from"),
+        ("POST", "/v1/log/leases", '{"from": 1, "from": 1}', "from"),
+    ],
+)
+def test_a_key_that_an_object_has_twice_is_named(tmp_path: Path, method: str, path: str, body: str, key: str) -> None:
+    with served(tmp_path) as broker:
+        answer = broker.http.request(method, path, content=body)
+        assert (answer.status_code, f"has the key {key!r} more than once" in answer.json()["detail"]) == (400, True)
+        assert broker.http.get("/v1/subscriptions/twice").status_code == 404
+
+
+def test_a_line_with_a_key_twice_is_rejected_and_the_others_are_not(tmp_path: Path) -> None:
+    lines = '{"id": "a", "xpath": "//a"}\n{"id": "b", "id": "c", "xpath": "//a"}\n{"id": "d", "xpath": "//a"}'
+    with served(tmp_path) as broker:
+        found = broker.http.post("/v1/subscriptions", content=lines).json()
+        assert (found["accepted"], [each["line"] for each in found["errors"]]) == (2, [2])

@@ -8,7 +8,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from pathcast.broker import Broker
+from pathcast.broker import Broker, BrokerSettings
+from pathcast.broker.settings.broker_sections import ConnectionLimits
 from pathcast.log import JetStreamLog
 
 from .served_broker import Events, Served, served
@@ -100,6 +101,35 @@ def test_a_batch_of_events_has_a_result_each(broker: Served) -> None:
     assert not other["duplicate"]
 
 
+def test_an_event_that_is_none_does_not_reject_those_beside_it(broker: Served) -> None:
+    good = {"source": "s", "data": "<a/>"}
+    wrong = [{"id": "", "data": "<a/>"}, {"id": "w", "data": {}}, {"id": "w", "data_base64": "!"}, {"id": "w"}, 5, None]
+    events = [{"id": "first", **good}, *wrong, {"id": "last", **good}]
+    headers = {"content-type": "application/cloudevents-batch+json"}
+    answer = publish(broker, "beside", json.dumps(events).encode(), headers=headers)
+    first, *rejected, last = answer.json()["results"]
+    assert (answer.status_code, last["sequence"]) == (202, first["sequence"] + 1)
+    assert [each["error"]["status"] for each in rejected] == [400] * len(wrong)
+    assert len({each["error"]["detail"] for each in rejected}) == len(wrong)
+    none = publish(broker, "beside", json.dumps(wrong).encode(), headers=headers)
+    assert (none.status_code, none.json()["results"]) == (422, rejected)
+
+
+def test_events_with_an_empty_id_are_no_duplicates_of_each_other(broker: Served) -> None:
+    event = json.dumps({"id": "", "data": "<a/>"}).encode()
+    answer = publish(broker, "empty", event, headers={"content-type": "application/cloudevents+json"})
+    assert (answer.status_code, "empty id" in answer.json()["detail"]) == (400, True)
+    sequences = [publish(broker, "empty", "<a/>", headers={"ce-id": ""}).json()["sequence"] for _ in range(2)]
+    assert sequences[0] < sequences[1]
+
+
+def test_a_batch_of_documents_full_of_braces_is_published(broker: Served) -> None:
+    events = [{"id": str(number), "data": "<a>" + "{" * 4_000 + "</a>"} for number in range(20)]
+    headers = {"content-type": "application/cloudevents-batch+json"}
+    answer = publish(broker, "braces", (" " + json.dumps(events, indent=1) + "\r\n").encode(), headers=headers)
+    assert [each.get("duplicate") for each in answer.json()["results"]] == [False] * 20
+
+
 def test_a_binary_event_is_a_document_with_attributes_in_headers(broker: Served) -> None:
     subscribe(broker, "binary", "//a", feeds=["binary"])
     headers = {"ce-id": "7", "ce-source": "press", "ce-specversion": "1.0", "content-type": "text/xml"}
@@ -110,6 +140,21 @@ def test_a_binary_event_is_a_document_with_attributes_in_headers(broker: Served)
 
 
 @pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        ({}, "event '7' has neither data (a string) nor data_base64; send one of them"),
+        ({"data": "<a/>", "data_base64": ""}, "event '7' has both data (a string) and data_base64; send one of them"),
+    ],
+)
+def test_an_event_needs_one_kind_of_data(broker: Served, content: dict[str, str], reason: str) -> None:
+    event = {"specversion": "1.0", "id": "7", "source": "press", "type": "news", **content}
+    answer = publish(
+        broker, "news", json.dumps(event).encode(), headers={"content-type": "application/cloudevents+json"}
+    )
+    assert (answer.status_code, answer.json()["detail"]) == (400, reason)
+
+
+@pytest.mark.parametrize(
     ("body", "status", "fragment"),
     [
         ('{"xpath": "//a["}', 422, "expected"),
@@ -117,7 +162,8 @@ def test_a_binary_event_is_a_document_with_attributes_in_headers(broker: Served)
         ("{", 400, "malformed"),
         ('{"xpath": 1}', 400, "malformed"),
         ('{"xpth": "//a"}', 400, "xpth"),
-        ("{}", 422, "needs either xpath or filters"),
+        ("{}", 422, "a subscription must have exactly one of xpath and filters, got neither"),
+        ('{"xpath": "//a", "filters": []}', 422, "a subscription must have exactly one of xpath and filters, got both"),
         ('{"filters": []}', 422, "0 items"),
         ('{"xpath": "//a", "id": "other"}', 422, "same id"),
         ('{"xpath": "//a", "feeds": ["a/b"]}', 400, "feed 'a/b'"),
@@ -289,16 +335,18 @@ def test_unknown_paths_are_answered_as_problems(broker: Served, method: str, pat
     assert answer.json()["detail"]
 
 
-def test_a_document_above_the_limit_is_rejected_before_it_is_read(broker: Served, tmp_path: Path) -> None:
+def test_a_document_above_the_limit_is_rejected_before_it_is_read(tmp_path: Path) -> None:
     def endless() -> Iterator[bytes]:
         for _ in range(1 << 20):
             yield b"<!-- -->" * 1024
 
-    try:
-        answer = broker.http.post("/v1/feeds/a/documents", content=endless())
-    except httpx.WriteError:
-        return  # the server closed the connection, as it announced
-    assert answer.status_code == 413
+    # The server answers, then reads on for a time, so that the client can read the answer.
+    with served(tmp_path, BrokerSettings(connections=ConnectionLimits(header_time=1.0))) as broker:
+        try:
+            answer = broker.http.post("/v1/feeds/a/documents", content=endless())
+        except httpx.WriteError:
+            return  # the server closed the connection, as it announced
+        assert answer.status_code == 413
 
 
 def test_metrics_count_what_was_done(broker: Served) -> None:

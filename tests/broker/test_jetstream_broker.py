@@ -41,6 +41,25 @@ def test_deliveries_and_cursors_survive_a_restart(tmp_path: Path, nats_server: N
 
 
 @pytest.mark.slow
+def test_a_batch_larger_than_a_message_is_one_append_and_known_after_a_restart(
+    tmp_path: Path, nats_server: NatsServer
+) -> None:
+    settings = read_settings(settings_file(tmp_path, nats_server.url, "batches"), data=tmp_path / "data")
+    batch = {"batch": "0", "source": "job"}
+    with served(tmp_path, settings, broker_of(settings)) as before:
+        before.http.put("/v1/subscriptions/s", json={"xpath": "//d[@n='299']"}).raise_for_status()
+        content = [{"feed": "f", "data": f"<d n='{number}'>{'x' * 10_000}</d>"} for number in range(300)]
+        uploaded = before.http.post("/v1/uploads", json=content).json()["upload"]
+        first = before.http.post("/v1/uploads:commit", json={**batch, "uploads": [uploaded]}).json()
+        assert (first["documents"], first["repeated"]) == (300, False)
+    with served(tmp_path, settings, broker_of(settings)) as after:
+        (delivery,) = after.http.post("/v1/subscriptions/s:pull").json()["deliveries"]
+        assert delivery["body"] == content[299]["data"]
+        again = after.http.post("/v1/uploads:commit", json={**batch, "uploads": []}).json()
+        assert again == {**first, "repeated": True}
+
+
+@pytest.mark.slow
 def test_a_broker_and_its_servers_identify_each_other(tmp_path: Path, certificates: Certificates) -> None:
     file, key = certificates.certificate, certificates.private_key
     verify = f'tls {{ cert_file: "{file}", key_file: "{key}", ca_file: "{file}", verify: true }}'
@@ -77,11 +96,11 @@ def test_a_broker_connects_with_its_credentials(tmp_path: Path) -> None:
     ("text", "problem"),
     [
         ('[log]\nkind = "jetstream"\n', "jetstream.servers: is missing"),
-        ('[jetstream]\nservers = ["nats://n"]\n', 'needs [log] kind = "jetstream"'),
-        ('[log]\nkind = "jetstream"\nfolder = "l"\n[jetstream]\nservers = ["nats://n"]\n', "remove it, or the kind"),
+        ('[jetstream]\nservers = ["nats://n"]\n', 'needs kind = "jetstream" in [log], whose kind is "sqlite"'),
+        ('[log]\nkind = "jetstream"\nfolder = "l"\n[jetstream]\nservers = ["nats://n"]\n', "or change the kind"),
         (
             '[log]\nkind = "jetstream"\nkeep_bytes = 9\n[jetstream]\nservers = ["nats://n"]\n',
-            "use keep_time, or remove it",
+            "use keep_time instead",
         ),
         ('[log]\nkind = "jetstream"\n[jetstream]\nservers = ["nats://u:p@n"]\n', "set jetstream.credentials instead"),
         ('[log]\nkind = "jetstream"\n[jetstream]\nservers = ["http://n"]\n', "must be an address such as"),

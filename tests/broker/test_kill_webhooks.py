@@ -23,9 +23,11 @@ def cursor_of(http: httpx.Client) -> int:
 
 
 def wait_past(http: httpx.Client, publishers: list[Publisher], sequence: int) -> int:
-    """Wait until the cursor is at a sequence, or beyond; returns it."""
-    end = time.monotonic() + PATIENCE
+    """Wait until the cursor is at a sequence, or beyond, as long as it moves; returns it."""
+    end, before = time.monotonic() + PATIENCE, -1
     while (cursor := cursor_of(http)) < sequence:
+        if cursor > before:
+            end, before = time.monotonic() + PATIENCE, cursor
         assert time.monotonic() < end, (cursor, sequence)
         assert not any(each.error for each in publishers), [each.error for each in publishers]
         time.sleep(0.005)

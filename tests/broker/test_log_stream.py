@@ -7,15 +7,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from uuid import uuid4
 
+import pyarrow as pa
 import pytest
 
 from pathcast.broker import Broker, BrokerSettings, add_token
 from pathcast.broker.log_reading import LogReading, Wanted
 from pathcast.broker.settings.broker_sections import ConnectionLimits, TokensSection
+from pathcast.broker_log import ExpiryRecord, expired_before
+from pathcast.client import LogReader
 from pathcast.log import JetStreamLog, Log, LogEntry, LogError, ReadLeases, SqliteLog, read_arrow
 
-from ..log.nats_servers import NatsServer, free_ports
-from ..log.places import folder_in_memory
 from .broker_world import published
 from .served_broker import Served, served
 
@@ -29,22 +30,12 @@ class Seconds:
         return self.now
 
 
-@pytest.fixture(scope="module")
-def nats() -> Iterator[NatsServer]:
-    with folder_in_memory() as folder:
-        server = NatsServer(folder, *free_ports(1))
-        server.start()
-        server.wait()
-        yield server
-        server.kill()
-
-
 @pytest.fixture(params=["sqlite", pytest.param("jetstream", marks=pytest.mark.slow)])
 def log(request: pytest.FixtureRequest, tmp_path: Path) -> Log:
     """An empty log of each kind, which begins a new unit of storage every few records."""
     if request.param == "sqlite":
         return SqliteLog(tmp_path / "log", segment_bytes=4_096)
-    return JetStreamLog.open(request.getfixturevalue("nats").url, uuid4().hex)
+    return JetStreamLog.open(request.getfixturevalue("nats_server").url, uuid4().hex)
 
 
 @pytest.fixture
@@ -79,6 +70,22 @@ def test_the_stream_is_what_the_log_holds(server: Served) -> None:
     assert stream(server, to=1) == everything[:1]
     assert stream(server, from_=len(everything) + 1) == []
     assert stream(server, from_=7, to=6) == []
+
+
+def test_the_stream_marks_what_has_expired_and_keeps_its_records(server: Served) -> None:
+    sequences = filled(server)
+    server.broker.change([ExpiryRecord("even", sequences[10])]).result()
+    answer = server.http.get("/v1/log")
+    assert list(read_arrow(answer.content)) == list(server.broker.log.read(1))
+    metadata = pa.ipc.open_stream(answer.content).schema.metadata
+    assert json.loads(metadata[b"pathcast.expired"]) == {"even": sequences[10]} == expired_before(server.broker.log)
+    with LogReader(server.address) as reader:
+        assert reader.expired() == {"even": sequences[10]}
+    server.broker.change([ExpiryRecord("odd")]).result()
+    assert expired_before(server.broker.log) == server.broker.state.expired
+    server.broker.trim(sequences[20]).result()
+    with LogReader(server.address) as reader:
+        assert reader.expired() == expired_before(server.broker.log) == {"odd": server.broker.matched_to}
 
 
 def test_the_answer_says_what_it_covers(server: Served) -> None:
@@ -228,7 +235,7 @@ def test_a_reader_that_takes_longer_than_a_lease_may_last_gets_a_stream_that_is_
             assert broker.trim(30).result() > 11
         while pieces[-1] is not None:
             pieces.append(reading.piece())
-        with pytest.raises(LogError, match="was cut"):
+        with pytest.raises(LogError, match="is truncated"):
             list(read_arrow(b"".join(each for each in pieces if each is not None)))
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from pathcast.broker.observation.durable_times import DurableTimes
-from pathcast.broker.observation.durations import BOUNDS, Durations
+from pathcast.broker.observation.durability_timestamps import DurableTimes
+from pathcast.broker.observation.duration_histogram import BOUNDS, Durations
 from pathcast.broker.observation.subscription_lag import quantiles
 
 from .served_broker import Events, Served, served

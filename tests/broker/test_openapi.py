@@ -51,6 +51,7 @@ NEWS, ADA, LEASE = {"feed": "news"}, {"id": "ada-1"}, {"lease": "{post_lease.id}
 SINK = {"xpath": "//title", "sink": "https://sink.invalid/hook", "subscriber": "ada", "feeds": ["news"]}
 ONCE = {"xpath": "//title", "feeds": ["news"], "config": {"from": 1, "max_deliver": 1}}
 BATCH = "application/cloudevents-batch+json"
+MEDIATOR = {"schema": "a", "mappings": {"annex": 'name = "annex"\nschema = "a"'}}
 REQUESTS = [
     Row("put_feed", 201, NEWS),
     Row("put_feed", 200, NEWS),
@@ -87,6 +88,13 @@ REQUESTS = [
     Row("publish", 422, NEWS, media_type=BATCH, body=[{"id": "bad", "data": "<a>\n<b></a>"}]),
     Row("publish", 400, NEWS, {"invalid": "perhaps"}),
     Row("publish", 413, NEWS, body=f"<a>{' ' * 2_000_000}</a>"),
+    Row("post_upload", 201),
+    Row("post_upload", 422, body=[]),
+    Row("delete_upload", 204, {"upload": "{post_upload.upload}"}),
+    Row("delete_upload", 404, {"upload": "{post_upload.upload}"}),
+    Row("commit_uploads", 404),
+    Row("commit_uploads", 200, body={"uploads": [], "source": "nightly", "batch": "17"}),
+    Row("commit_uploads", 422, body={"uploads": [], "batch": ""}),
     Row("get_document", 200, {"sequence": "{publish.sequence}"}),
     Row("get_document", 404, {"sequence": "1"}),
     Row("subscription_events", 200, ADA, {"after": 1}),
@@ -136,6 +144,14 @@ REQUESTS = [
     Row("health", 200),
     Row("ready", 200),
     Row("show_openapi", 200),
+    Row("put_feed", 200, NEWS, body={"mediator": MEDIATOR}),
+    Row("put_feed", 422, NEWS, body={"mediator": {**MEDIATOR, "schema": ""}}),
+    Row("get_feed", 200, NEWS),
+    Row("publish", 202, NEWS, {"schema": "annex"}, body="<a/>"),
+    Row("publish", 422, NEWS, {"schema": "cellar"}, body="<a/>"),
+    Row("get_document", 200, {"sequence": "{publish.sequence}"}),
+    Row("pull", 200, ADA),
+    Row("explain", 200, query={"feed": "news", "schema": "annex"}, body="<a/>"),
     Row("put_feed", 201, {"feed": "brief"}, body={"retention": {"age": 60}}),
     Row("delete_feed", 200, {"feed": "brief"}),
     Row("delete_feed", 404, {"feed": "brief"}),
@@ -249,8 +265,15 @@ def _check(row: Row, given: Given, *statuses: int) -> None:
         assert [_errors(schema, value) for value in given.values] == [[]]
 
 
-# Without the scope, some answers are other ones: a document that may not be read does not exist.
-REFUSALS = {"get_document": (404,), "explain": (403, 404), "post_subscriptions": (422,)}
+# Without the scope, some answers are other ones: a document that may not be read does not exist, nor another token's
+# upload; a batch without documents needs no feed.
+REFUSALS = {
+    "get_document": (404,),
+    "explain": (403, 404),
+    "post_subscriptions": (422,),
+    "delete_upload": (404,),
+    "commit_uploads": (200,),
+}
 
 
 def test_the_described_scopes_are_needed_and_suffice(tmp_path: Path) -> None:
@@ -325,7 +348,7 @@ def test_only_open_paths_need_no_token() -> None:
 def test_endpoints_read_parameters_with_what_describes_them() -> None:
     """`LIMIT.of(request)`, with LIMIT in `parameters=` of @describes: what is read is described."""
     folder = Path(application.__file__).parent
-    direct = re.compile(r"query_params|[^_]whole_number\(request|request\.headers(\[|\.get)")
+    direct = re.compile(r"query_params|[^_]whole_number\(request|request\.headers(\[|\.get|\.items)")
     files = {
         path.name
         for place in (folder, folder / "endpoints")

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -43,6 +44,32 @@ def test_usage_is_what_the_subscriptions_add_up_to(changes: list[tuple[bool, str
             assert usage.sinks == {found: sinks.count(found) for found in sinks}
 
 
+def test_what_a_tenant_did_not_publish_for_long_is_not_saved_up() -> None:
+    now = 0.0
+    quotas = TenantQuotas(Quotas(publish_rate=100), BrokerState(), clock=lambda: now)
+    quotas.publish("one", 50)
+    now = 1_000_000.0
+    quotas.check_rate("one")
+    quotas.publish("one", 350)
+    with pytest.raises(ProblemError) as raised:
+        quotas.check_rate("one")
+    assert (raised.value.status, raised.value.headers["retry-after"]) == (429, "3")
+    quotas.check_rate("two")
+    now += 2.6
+    quotas.check_rate("one")
+
+
+def test_a_batch_counts_with_the_bytes_of_all_its_documents(tmp_path: Path) -> None:
+    large = f"<a>{'x' * 100_000}</a>"
+    events = [{"id": str(number), "data": "<a/>" if number == 0 else large} for number in range(10)]
+    headers = {"content-type": "application/cloudevents-batch+json"}
+    with served(tmp_path, BrokerSettings(quotas=Quotas(publish_rate=1_000))) as broker:
+        path = "/v1/feeds/news/documents"
+        broker.http.post(path, content=json.dumps(events), headers=headers).raise_for_status()
+        answer = broker.http.post(path, content="<a/>")
+    assert (answer.status_code, int(answer.headers["retry-after"]) > 60) == (429, True)
+
+
 def test_what_is_admitted_counts_until_it_is_settled() -> None:
     quotas = TenantQuotas(Quotas(subscriptions=2, sinks=1), BrokerState())
     first, second = record("a", "x"), record("b", "x")
@@ -76,6 +103,32 @@ def test_a_tenant_publishes_at_most_its_rate_and_one_publication_more(sizes: lis
         quotas.publish("one", size)
         total += size
         quotas.check_rate("two")
+
+
+def test_a_tenant_creates_as_many_feeds_as_it_may(tmp_path: Path) -> None:
+    file = tmp_path / "tokens.json"
+    one, two = ({"authorization": f"Bearer {add_token(file, tenant, 'ada', ['*'])[0]}"} for tenant in ("one", "two"))
+    settings = BrokerSettings(tokens=TokensSection(file=str(file)), quotas=Quotas(feeds=2))
+    for restarted in (False, True):
+        with served(tmp_path / "log", settings) as server:
+            client = server.http
+
+            def publish(feed: str, headers: dict[str, str], client: httpx.Client = client) -> int:
+                return client.post(f"/v1/feeds/{feed}/documents", content="<a/>", headers=headers).status_code
+
+            if not restarted:
+                assert publish("a", one) == 202
+                assert client.put("/v1/feeds/b", json={}, headers=one).status_code == 201
+            assert publish("c", one) == 429
+            late = client.put("/v1/feeds/c", json={}, headers=one)
+            assert (late.status_code, late.headers["retry-after"]) == (429, "60")
+            assert "cannot create feed 'c': the tenant already created 2 feeds" in late.json()["detail"]
+            assert (publish("a", one), publish("b", one), publish("d", two)) == (202, 202, 202)
+            # Settings by another tenant do not make the feed its own.
+            assert client.put("/v1/feeds/a", json={}, headers=two).status_code == 200
+            assert publish("c", one) == 429
+            client.delete("/v1/feeds/b", headers=one).raise_for_status()
+            assert client.put("/v1/feeds/b", json={}, headers=one).status_code == 201
 
 
 def test_quotas_answer_429_and_leave_other_tenants_alone(tmp_path: Path) -> None:

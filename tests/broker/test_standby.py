@@ -11,7 +11,7 @@ import pytest
 
 import pathcast
 from pathcast.broker import Accepted, Broker, Publication, read_settings
-from pathcast.broker.restart import state_of
+from pathcast.broker.restart import restored
 from pathcast.broker.standby import Standby
 from pathcast.broker_log import SubscriptionRecord
 from pathcast.client import Client, Delivery
@@ -24,6 +24,8 @@ from .settable_clock import SettableClock
 from .test_jetstream_broker import settings_file
 
 LEASE = 2.0
+# Seconds that only a broken broker takes.
+PATIENCE = 60
 
 
 class Publisher(threading.Thread):
@@ -39,7 +41,7 @@ class Publisher(threading.Thread):
 
     def run(self) -> None:
         try:
-            while not self.finish.is_set():
+            while not self.finish.wait(0.005):  # all that is published is also read at the end
                 body = b"<d n='%d'/>" % len(self.accepted)
                 published = self.client.publish("f", body)
                 with self.progress:
@@ -54,7 +56,7 @@ class Publisher(threading.Thread):
         """Wait until this many more documents were accepted."""
         with self.progress:
             goal = len(self.accepted) + count
-            assert self.progress.wait_for(lambda: len(self.accepted) >= goal or self.error, 60)
+            assert self.progress.wait_for(lambda: len(self.accepted) >= goal or self.error, PATIENCE)
         assert self.error is None, self.error
 
 
@@ -136,8 +138,10 @@ def test_a_standby_that_has_followed_takes_over_at_once_when_the_active_one_stop
     broker.publish("f", [Publication(b"<d/>", "id")]).result()
     taken = threading.Event()
     end = follower.stand_by(taken.set)
-    while (state := follower._state) is None or state.head < broker.state.head:
-        time.sleep(0.02)
+    wait_for(
+        lambda: follower._restored is not None and follower._restored.state.head == broker.state.head,
+        "the standby to follow",
+    )
     assert not taken.is_set()
     assert follower.holder == "http://one"
     broker.close()
@@ -173,13 +177,23 @@ def test_a_broker_whose_log_another_one_opened_stops(tmp_path: Path, nats_server
             assert "no longer active" in str(active.problem)
 
 
+def wait_for(condition: Callable[[], bool], what: str) -> None:
+    """Wait until a condition holds, within a time that only a broken broker takes."""
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < deadline, f"waited {PATIENCE} seconds for {what}"
+        time.sleep(0.02)
+
+
 def wait_until_ready(broker: BrokerProcess) -> None:
     """Wait until it is active. A broker that takes over closes the connections of its time as a standby."""
-    while True:
+
+    def is_ready() -> bool:
         with suppress(httpx.TransportError):
-            if httpx.get(f"{broker.address}/readyz", timeout=60).status_code == 200:
-                return
-        time.sleep(0.05)
+            return httpx.get(f"{broker.address}/readyz", timeout=PATIENCE).status_code == 200
+        return False
+
+    wait_for(is_ready, f"{broker.address} to be active")
 
 
 class LateRequests:
@@ -207,7 +221,7 @@ class LateRequests:
     def check(self) -> None:
         """All were rejected."""
         for thread in self._threads:
-            thread.join()
+            thread.join(PATIENCE + 10)
         assert self._statuses == {"publish": 503, "pull": 503, "acknowledge": 503}
 
 
@@ -290,7 +304,7 @@ def test_a_log_that_is_followed_shows_what_another_process_writes(nats_server: N
         for number in range(10):
             owner.append([LogRecord("k", b"%d" % number)])
         assert follower.refresh() == 10
-        with pytest.raises(LogError, match="followed, not owned"):
+        with pytest.raises(LogError, match="follows the log and does not own it"):
             follower.append([LogRecord("k", b"x")])
         owner.write_checkpoint(8, b"state")
         owner.trim(8)
@@ -307,13 +321,13 @@ def test_a_log_that_is_followed_shows_what_another_process_writes(nats_server: N
 def test_a_state_that_fell_behind_a_trim_begins_at_the_checkpoint(tmp_path: Path, nats_server: NatsServer) -> None:
     settings = read_settings(settings_file(tmp_path, nats_server.url, "behind"))
     with closing(settings.jetstream.followed()) as follower:
-        behind = state_of(follower)
+        behind = restored(follower)
         broker = Broker(settings.opened_log())
         for number in range(5):
             broker.publish("f", [Publication(b"<d/>", f"{number}")]).result()
         broker.trim(4).result()
         follower.refresh()
         assert follower.first > 1
-        caught_up = state_of(follower, behind)
+        caught_up = restored(follower, before=behind).state
         assert (caught_up.head, list(caught_up.feeds)) == (follower.head, ["f"])
         broker.close()

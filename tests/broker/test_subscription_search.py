@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import pytest
 from sortedcontainers import SortedList
 
-from pathcast.broker.api.access import LOCAL, Access
 from pathcast.broker.api.endpoints.subscription_search import page, wanted_by
 from pathcast.broker.api.problems import ProblemError
+from pathcast.broker.api.request_sender import LOCAL, Access
 from pathcast.broker_log import BrokerState, SubscriptionRecord, UnsubscriptionRecord
 from pathcast.broker_log.subscription_directory import SubscriptionDirectory
 

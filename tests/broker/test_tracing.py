@@ -17,8 +17,10 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from pathcast.broker import BrokerSettings, read_settings
 from pathcast.broker.observation.tracing import Tracing
 from pathcast.broker.settings.broker_sections import TelemetrySection
+from pathcast.broker.webhooks.webhook_settings import WebhooksSection
 
 from .served_broker import Events, Served, served
+from .webhook_receiver import Answer, receiving
 
 TRACE, SPAN = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 HEADER = f"00-{TRACE}-{SPAN}-01"
@@ -109,6 +111,30 @@ def test_deliveries_link_to_the_trace_that_their_document_names(traced: Traced) 
         spans = [dict(each.attributes or {}) | {"links": linked(each)} for each in traced.spans("deliver")]
         found = [(each["pathcast.sequence"], each["links"]) for each in spans if each["pathcast.way"] == way]
         assert found == list(zip(sequences, [[(TRACE, SPAN)], [], []], strict=True))
+
+
+def test_a_webhook_request_continues_the_trace_of_its_document(tmp_path: Path) -> None:
+    exporter = InMemorySpanExporter()
+    provider = TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    settings = BrokerSettings(data=str(tmp_path), webhooks=WebhooksSection(allow_private=True, first_delay=0.01))
+    with receiving() as receiver, served(tmp_path / "log", settings, tracing=Tracing(provider)) as broker:
+        statuses = iter([500, 200])
+        receiver.answer = lambda _: Answer(next(statuses))
+        broker.http.put("/v1/subscriptions/s", json={"xpath": "//a", "sink": receiver.url}).raise_for_status()
+        headers = {"traceparent": HEADER}
+        broker.http.post("/v1/feeds/news/documents", content="<a/>", headers=headers).raise_for_status()
+        receiver.wait(lambda: len(receiver.received) == 2)
+    spans = [each for each in exporter.get_finished_spans() if each.name == "webhook"]
+    assert [own(each)[0] for each in spans] == [TRACE, TRACE]
+    assert all(each.parent is not None for each in spans)
+    # What the receiver does is part of the request's span.
+    assert [each.headers["traceparent"].split("-")[1:3] for each in receiver.received] == [[*own(e)] for e in spans]
+    attributes = [dict(each.attributes or {}) for each in spans]
+    shown = [(each["http.response.status_code"], each["pathcast.attempt"]) for each in attributes]
+    assert shown == [(500, 1), (200, 2)]
+    assert [each.status.is_ok for each in spans] == [False, True]
+    assert not any(receiver.url in str(value) for each in attributes for value in each.values())
 
 
 def test_an_event_keeps_its_own_trace(traced: Traced) -> None:

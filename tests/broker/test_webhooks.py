@@ -12,6 +12,7 @@ from pathcast.broker import BrokerSettings
 from pathcast.broker.webhooks.webhook_settings import WebhooksSection
 
 from .served_broker import Served, served
+from .test_metrics import values
 from .webhook_receiver import PATIENCE, Answer, Received, Receiver, receiving
 
 GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "webhooks.md"
@@ -136,6 +137,60 @@ def test_after_max_deliver_attempts_the_next_is_sent_and_a_replay_brings_it_back
     assert broker.http.get("/v1/subscriptions/s/dead-letters").json()["kept"] == 0
 
 
+def test_status_and_metrics_show_what_was_sent_and_what_failed(broker: Served, receiver: Receiver) -> None:
+    answers = iter([Answer(200), Answer(500), Answer(500), Answer(429, {"retry-after": "0"}), Answer(200)])
+    receiver.answer = lambda _: next(answers)
+    hook(broker, "s", receiver.url, max_deliver=2)
+    (first,) = publish(broker, "<a/>")
+    wait_for(lambda: status(broker, "s")["last_delivery"] is not None)
+    delivery = status(broker, "s")["last_delivery"]
+    assert isinstance(delivery, dict)
+    assert (delivery["sequence"], delivery["way"]) == (first, "webhook")
+    assert status(broker, "s")["last_error"] is None
+    second, third = publish(broker, "<a/>", "<a/>")  # one becomes a dead letter, one is throttled and then delivered
+    wait_for(lambda: dict(status(broker, "s")["last_delivery"])["sequence"] == third)  # type: ignore[call-overload]
+    error = status(broker, "s")["last_error"]
+    assert isinstance(error, dict)
+    assert error["reason"] == f"document {third} was not delivered: the receiver answered 429"
+    wait_for(lambda: values(broker)["pathcast_webhook_queue"] == 0)
+    found = values(broker)
+    outcomes = ("delivered", "failed", "throttled", "gone")
+    assert [found[f"pathcast_webhook_requests_total/{each}"] for each in outcomes] == [2, 2, 1, 0]
+    assert found["pathcast_webhook_seconds_count"] == 5
+    assert found["pathcast_webhook_dead_letters_total"] == 1
+    assert found["pathcast_deliveries_total/webhook"] == found["pathcast_deliver_seconds_count/webhook"] == 2
+    assert found["pathcast_webhook_sinks"] == 1
+    letters = broker.http.get("/v1/subscriptions/s/dead-letters").json()["dead_letters"]
+    assert [each["sequence"] for each in letters] == [second]
+
+
+def test_the_queue_shows_what_waits_for_an_answer(broker: Served, receiver: Receiver) -> None:
+    go_on = threading.Event()
+
+    def answer(_: Received) -> Answer:
+        assert go_on.wait(PATIENCE)
+        return Answer()
+
+    receiver.answer = answer
+    hook(broker, "s", receiver.url)
+    publish(broker, "<a/>")
+    receiver.wait(lambda: receiver.received)
+    assert values(broker)["pathcast_webhook_queue"] == 1
+    go_on.set()
+    wait_for(lambda: values(broker)["pathcast_webhook_queue"] == 0)
+
+
+def test_a_webhook_carries_the_trace_of_its_document(broker: Served, receiver: Receiver) -> None:
+    hook(broker, "s", receiver.url)
+    trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+    event = {"id": "1", "source": "s", "data": "<a/>", "traceparent": "x\r\ny: z"}
+    headers = {"content-type": "application/cloudevents+json"}
+    broker.http.post("/v1/feeds/news/documents", json=event, headers=headers).raise_for_status()
+    broker.http.post("/v1/feeds/news/documents", content="<a/>", headers={"traceparent": trace}).raise_for_status()
+    receiver.wait(lambda: len(receiver.received) == 2)
+    assert [each.headers.get("traceparent") for each in receiver.received] == [None, trace]
+
+
 def test_a_receiver_that_is_gone_is_disabled_also_after_a_restart_until_it_is_put_again(
     tmp_path: Path, receiver: Receiver
 ) -> None:
@@ -236,7 +291,8 @@ def test_a_name_that_leads_to_this_machine_gets_no_connection(tmp_path: Path, re
         publish(broker, "<a/>")
         wait_for(lambda: broker.http.get("/v1/subscriptions/s/dead-letters").json()["kept"] == 1)
         sink = status(broker, "s")["sink"]
-        assert sink["last_error"] == "the name localhost has no public address"  # type: ignore[index]
+        reason = "the name localhost of a sink has no public address; the operator can set webhooks.allow_private"
+        assert sink["last_error"] == reason  # type: ignore[index]
         assert receiver.received == []
 
 

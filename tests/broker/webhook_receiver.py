@@ -79,7 +79,11 @@ def receiving(port: int = 0) -> Iterator[Receiver]:
         protocol_version = "HTTP/1.1"
 
         def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["content-length"]))
+            length = int(self.headers["content-length"])
+            body = self.rfile.read(length)
+            if len(body) < length:  # the sender was killed before the end of its request
+                self.close_connection = True
+                return
             headers = {name.lower(): value for name, value in self.headers.items()}
             answer = receiver.take(Received(self.path, headers, body))
             try:

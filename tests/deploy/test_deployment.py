@@ -1,4 +1,4 @@
-"""What ships for running the broker: the unit of systemd, the Dockerfile, their settings, the health check."""
+"""Files for running the broker: the unit of systemd, the Dockerfile, their settings, the health check."""
 
 import configparser
 import fnmatch

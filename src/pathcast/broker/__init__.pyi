@@ -1,9 +1,9 @@
 from .broker import Broker as Broker
-from .broker import Delivery as Delivery
-from .broker import Gap as Gap
-from .requests import Accepted as Accepted
-from .requests import Publication as Publication
-from .requests import Rejected as Rejected
+from .deliveries.delivery_leases import Delivery as Delivery
+from .deliveries.delivery_leases import Gap as Gap
+from .sequencing.sequencer_requests import Accepted as Accepted
+from .sequencing.sequencer_requests import Publication as Publication
+from .sequencing.sequencer_requests import Rejected as Rejected
 from .server import serve as serve
 from .settings.broker_file import BrokerFileError as BrokerFileError
 from .settings.broker_file import read_settings as read_settings

@@ -11,17 +11,11 @@ change is durable.
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
-from typing import Final, NamedTuple
+from typing import Final
 
 from pathcast.broker_log import (
-    ATTEMPTS,
-    TRIMMED,
-    BrokerState,
-    DeadLetter,
-    DeadLetterReplayRecord,
-    DocumentRecord,
     Meta,
     StandingSubscription,
     SubscriptionRecord,
@@ -30,67 +24,35 @@ from pathcast.broker_log import (
     new_settings,
 )
 from pathcast.documents import Limits
-from pathcast.log import FencedError, Log, LogEntry, LogFullError, ReadLeases, TrimmedError
+from pathcast.errors import SnapshotError
+from pathcast.log import FencedError, Log, LogFullError, ReadLeases, TrimmedError
 
-from .delivery_search import DeliverySearch, Found
+from .deliveries.delivery_index_rebuild import Rebuild
+from .deliveries.delivery_leases import DeliveryLeases, Gap, LeaseHooks, Pulled
+from .deliveries.delivery_search import DeliverySearch, Found
+from .deliveries.document_cache import AppendedBatch, RecentDocuments
 from .feed_index import FeedIndex
-from .rebuild import Rebuild
-from .recent_documents import RecentDocuments
-from .requests import (
+from .restart import restored
+from .restart_snapshot import RestartSnapshot, Restored
+from .sequencing.batch_processing import Hooks, Processed
+from .sequencing.batch_records import Changes
+from .sequencing.sequencer import Sequencer
+from .sequencing.sequencer_requests import (
     Accepted,
     AcknowledgeRequest,
     ChangeRequest,
-    DeadLetterRequest,
+    CommitRequest,
+    Committed,
+    NotCommitted,
+    Outcome,
     Publication,
     PublishRequest,
     Rejected,
     TaskRequest,
 )
-from .restart import indexes_for, state_of
-from .sequencer import Hooks, Processed, Sequencer
 
 _LOGGER: Final = logging.getLogger(__name__)
 _LOCKS: Final = 64
-# Deliveries that one step of a pull asks for.
-_STEP: Final = 256
-# Seconds that a delivery stays out while it becomes a dead letter; longer only if the log is full, then again.
-_BURIAL: Final = 60.0
-
-
-class Delivery(NamedTuple):
-    """A document that a subscription matched."""
-
-    entry: LogEntry
-    document: DocumentRecord
-    attempt: int = 1
-
-
-class Gap(NamedTuple):
-    """Deliveries that can no longer be made: documents from `begin` to before `end` were trimmed, or have expired.
-
-    `feed`: only those of this feed have, by its retention; None for all.
-    """
-
-    begin: int
-    end: int
-    feed: str | None = None
-
-    def joined(self, other: "Gap") -> "Gap":
-        """One gap for both."""
-        feed = self.feed if self.feed == other.feed else None
-        return Gap(min(self.begin, other.begin), max(self.end, other.end), feed)
-
-    @property
-    def reason(self) -> str:
-        """The reason in one word."""
-        return "trimmed" if self.feed is None else "expired"
-
-
-class Pulled(NamedTuple):
-    """What a pull returned."""
-
-    deliveries: list[Delivery]
-    gap: Gap | None
 
 
 class Broker:
@@ -117,25 +79,33 @@ class Broker:
         limits: Limits | None = None,
         leases: ReadLeases | None = None,
         clock: Callable[[], float] = time.monotonic,
-        state: BrokerState | None = None,
+        snapshot: RestartSnapshot | None = None,
+        before: Restored | None = None,
     ) -> None:
-        """`state`: what the log adds up to as far as it was read before, to read only what follows."""
+        """`snapshot`: from which to restart if it can be used, and which `close` renews.
+
+        `before`: what the log adds up to as far as it was read before, to read only what follows.
+        """
         self.log = log
+        self.snapshot = snapshot
         self.leases = ReadLeases(log, clock=clock) if leases is None else leases
         self.recent = RecentDocuments(log)
-        self._clock = clock
         self._locks = [threading.Lock() for _ in range(_LOCKS)]
         self._listeners: set[Callable[[Processed], None]] = set()
-        self.state: BrokerState = state_of(log, state)
+        self.state, self.indexes = restored(log, snapshot, before)
         settings = new_settings(Limits.given(limits), self.state.settings)
         if settings is not None:
             self.state.apply(log.append([log_record(settings)]), settings)
         self.matched_to = log.head  # every document up to this sequence has been matched
-        self.indexes = indexes_for(self.state)
-        self.rebuild = Rebuild(log, self.indexes, log.head + 1)
-        self.search = DeliverySearch(log, self.indexes, self.state.guards, self.state.expired)
-        hooks = Hooks(self._index_of, self._lock_of, self._matched)
+        for name, index in self.indexes.items():
+            index.read_within(self.state.limits_of(name))
+            index.begin_at(log.head + 1)
+        self.rebuild = Rebuild(log, self.indexes, log.head + 1, self.state.mediators)
+        state_ = self.state
+        self.search = DeliverySearch(log, self.indexes, state_.guards, state_.expired, state_.mediators)
+        hooks = Hooks(self._index_of, self._lock_of, self._appended, self._matched)
         self._sequencer = Sequencer(log, self.state, self.indexes, hooks)
+        self._leased = DeliveryLeases(log, self.state, self._lease_hooks(), clock)
         self._sequencer.start()
 
     def close(self) -> None:
@@ -145,8 +115,14 @@ class Broker:
         try:
             if self._sequencer.failure is None and self.log.head:
                 self.log.write_checkpoint(self.state.head, self.state.checkpoint())
-        except LogFullError as error:
-            _LOGGER.warning("no checkpoint: %s; the next start reads more of the log", error)
+                state = self.state
+                if self.snapshot is not None and self.snapshot.is_due(*state.since_snapshot):
+                    self.snapshot.write(Restored(state, self.indexes), self.log)
+        except (LogFullError, SnapshotError) as error:
+            _LOGGER.warning(
+                "cannot write checkpoint and snapshot: %s; check the disk (without them, the next start takes longer)",
+                error,
+            )
         except FencedError:
             pass  # the broker that took over the log writes its own
         finally:
@@ -165,10 +141,53 @@ class Broker:
     # Changes.
 
     def publish(
-        self, feed: str, documents: Sequence[Publication], *, publisher: str = "", keep_invalid: bool = False
+        self,
+        feed: str,
+        documents: Sequence[Publication],
+        *,
+        publisher: str = "",
+        keep_invalid: bool = False,
+        schema: str | None = None,
+        tenant: str | None = None,
     ) -> Future[list[Accepted | Rejected]]:
-        """Publish documents to a feed; each is accepted or rejected on its own."""
-        request = PublishRequest(feed, publisher, documents, keep_invalid=keep_invalid)
+        """Publish documents to a feed; each is accepted or rejected on its own.
+
+        `schema` is that of all documents, one of the feed's mediator; otherwise each may have the attribute dataschema.
+        `tenant` is the creator of the feed, if it is new.
+        """
+        future: Future[list[Accepted | Rejected]] = Future()
+        self.publish_for(
+            future, feed, documents, publisher=publisher, keep_invalid=keep_invalid, schema=schema, tenant=tenant
+        )
+        return future
+
+    def publish_for(
+        self,
+        outcome: Outcome,
+        feed: str,
+        documents: Sequence[Publication],
+        *,
+        publisher: str,
+        keep_invalid: bool,
+        schema: str | None = None,
+        tenant: str | None = None,
+    ) -> None:
+        """Publish documents as `publish` does, for somebody who has where to leave the results."""
+        self._sequencer.submit(
+            PublishRequest(feed, publisher, documents, outcome, keep_invalid=keep_invalid, schema=schema, tenant=tenant)
+        )
+
+    def commit(
+        self,
+        publisher: str,
+        batch: str,
+        documents: Mapping[str, Sequence[Publication]],
+        *,
+        keep_invalid: bool = False,
+        tenant: str | None = None,
+    ) -> Future[Committed | NotCommitted]:
+        """Publish documents by feed, all or none; a batch that the publisher has committed before publishes nothing."""
+        request = CommitRequest(publisher, batch, documents, keep_invalid=keep_invalid, tenant=tenant)
         self._sequencer.submit(request)
         return request.future
 
@@ -188,15 +207,17 @@ class Broker:
 
     def acknowledge(self, tenant: str, id: str, sequences: Iterable[int]) -> tuple[Future[int], list[int]]:
         """Acknowledge deliveries; also returns the sequences that are no deliveries of the subscription."""
-        standing = self.state.subscriptions[tenant, id]
-        known: list[int] = []
-        unknown: list[int] = []
+        standing = self.state.subscription(tenant, id)
         with self._lock_of(tenant, id):
             cursor = standing.own_cursor()
-            for sequence in sequences:
-                if cursor.is_open(sequence):
-                    is_delivery = cursor.is_out(sequence) or self._is_delivery(standing, sequence)
-                    (known if is_delivery else unknown).append(sequence)
+            unsettled = [sequence for sequence in dict.fromkeys(sequences) if cursor.is_open(sequence)]
+            out = cursor.out()
+        # Without the lock: each of the others is looked up, and the sequencer needs the lock.
+        known: list[int] = []
+        unknown: list[int] = []
+        for sequence in unsettled:
+            is_delivery = sequence in out or self._is_delivery(standing, sequence)
+            (known if is_delivery else unknown).append(sequence)
         request = AcknowledgeRequest(tenant, id, known)
         if known:
             self._sequencer.submit(request)
@@ -224,28 +245,12 @@ class Broker:
                 raise
             end = min(end, latest.sequence + 1)
         first = self.leases.trim(end)
+        self.recent.drop_before(first)
         self.state.forget_before(first)
         if self.rebuild.done:  # otherwise it appends to the same indexes; the next trim drops what is left
             for name, index in self.indexes.items():
                 index.drop_before(max(first, self.state.expired.get(name, 0)))
         return first
-
-    def give_back(self, tenant: str, id: str, sequences: Iterable[int], delay: float = 0.0) -> list[int]:
-        """End leases without acknowledging; returns the sequences that had no lease."""
-        standing = self.state.subscriptions[tenant, id]
-        with self._lock_of(tenant, id):
-            cursor = standing.own_cursor()
-            return [each for each in sequences if not cursor.give_back(each, self._clock() + delay)]
-
-    def defer(self, tenant: str, id: str, failed: Sequence[int], unsent: Sequence[int], delay: float) -> None:
-        """Make leased deliveries due again at one time, so in their order; the attempt of `unsent` does not count."""
-        standing = self.state.subscriptions[tenant, id]
-        with self._lock_of(tenant, id):
-            cursor, when = standing.own_cursor(), self._clock() + delay
-            for sequence in failed:
-                cursor.give_back(sequence, when)
-            for sequence in unsent:
-                cursor.withdraw(sequence, when)
 
     # Deliveries.
 
@@ -259,6 +264,12 @@ class Broker:
             raise TrimmedError.before(first, self.log.first)
         return self.search.after(subscription, position, limit, head, scan=scan)
 
+    def quiet(self, subscriptions: Sequence[StandingSubscription], position: int) -> list[bool]:
+        """For each subscription, whether it surely has no deliveries after a position."""
+        if position + 1 < self.log.first:
+            return [False] * len(subscriptions)
+        return self.search.quiet(subscriptions, position)
+
     def is_visible(self, tenant: str, feed: str, sequence: int) -> bool:
         """Whether a tenant may see a document of the log, as far as its guard is concerned."""
         return sequence <= self.matched_to and self.search.is_visible(tenant, feed, sequence)
@@ -267,7 +278,9 @@ class Broker:
         """`TrimmedError` if a document of a feed is beyond the feed's retention."""
         first = self.state.expired.get(feed, 0)
         if sequence < first:
-            raise TrimmedError(f"document {sequence} is beyond the retention of feed {feed!r}", first=first)
+            raise TrimmedError(
+                f"document {sequence} has expired by the retention of feed {feed!r}; read from {first}", first=first
+            )
 
     def expired(self, subscription: StandingSubscription, position: int) -> list[Gap]:
         """For each feed, the documents after a position that have expired but are not trimmed yet."""
@@ -279,31 +292,7 @@ class Broker:
         gaps = [Gap(begin, ends[name], name) for name in sorted(feeds & ends.keys())]
         return [gap for gap in gaps if gap.end > max(begin, self.log.first)]
 
-    def bury(self, tenant: str, id: str, most: int) -> Future[int]:
-        """Deliveries handed out `most` times become dead letters; the result is the head of the log after that.
-
-        It waits for those that are becoming dead letters already.
-        """
-        standing = self.state.subscriptions[tenant, id]
-        with self._lock_of(tenant, id):
-            found = standing.own_cursor().exhausted(self._clock(), most, _BURIAL)
-        return self._give_up(tenant, id, [DeadLetter(*each, ATTEMPTS) for each in found])
-
-    def _give_up(self, tenant: str, id: str, letters: list[DeadLetter]) -> Future[int]:
-        request = DeadLetterRequest(tenant, id, letters)
-        self._sequencer.submit(request)
-        return request.future
-
-    def revive(self, tenant: str, id: str) -> tuple[Future[int], list[int], int]:
-        """Make dead letters due again; also returns which, and how many were trimmed and cannot be."""
-        standing = self.state.subscriptions[tenant, id]
-        known = [] if standing.dead is None else list(standing.dead.letters)
-        wanted = [sequence for sequence in known if sequence >= self.log.first]
-        if wanted:
-            return self.change([DeadLetterReplayRecord(tenant, id, tuple(wanted))]), wanted, len(known) - len(wanted)
-        nothing: Future[int] = Future()
-        nothing.set_result(self.matched_to)
-        return nothing, [], len(known)
+    # Leases: see `DeliveryLeases`.
 
     def pull(
         self,
@@ -314,85 +303,46 @@ class Broker:
         lease_seconds: float = 30.0,
         in_flight: int = 256,
         max_deliver: int | None = None,
+        steps: int | None = None,
     ) -> Pulled:
-        """Lease at most `limit` deliveries: those due again first, then new ones.
-
-        After `max_deliver` attempts, a delivery becomes a dead letter instead. So does one whose document was trimmed
-        or has expired meanwhile, which is also a gap; one that a guard masks by now is acknowledged.
-        """
-        while True:
-            leased, gap = self._lease(tenant, id, limit, lease_seconds, in_flight, max_deliver)
-            deliveries, lost = self._read(tenant, id, leased)
-            if lost is not None:
-                gap = lost if gap is None else lost.joined(gap)
-            if deliveries or gap is not None or not leased:
-                return Pulled(deliveries, gap)
-
-    def _read(self, tenant: str, id: str, leased: list[tuple[int, int]]) -> tuple[list[Delivery], Gap | None]:
-        """The documents of leased deliveries, as far as there still are any."""
-        deliveries: list[Delivery] = []
-        masked: list[int] = []
-        lost: list[DeadLetter] = []
-        feeds: set[str | None] = set()  # of what is lost; None for what was trimmed
-        for sequence, attempt in leased:
-            try:
-                ((entry, document),) = self.recent.entries([sequence])
-                # What was found just now is visible; a guard may have come since an earlier attempt.
-                if not self.is_visible(tenant, document.feed, sequence):
-                    masked.append(sequence)
-                elif sequence < self.state.expired.get(document.feed, 0):
-                    lost.append(DeadLetter(sequence, attempt - 1, TRIMMED))
-                    feeds.add(document.feed)
-                else:
-                    deliveries.append(Delivery(entry, document, attempt))
-            except TrimmedError:
-                lost.append(DeadLetter(sequence, attempt - 1, TRIMMED))
-                feeds.add(None)
-        if masked:
-            self._sequencer.submit(AcknowledgeRequest(tenant, id, masked))
-        if not lost:
-            return deliveries, None
-        self._give_up(tenant, id, lost)
-        return deliveries, Gap(
-            lost[0].sequence, max(self.log.first, lost[-1].sequence + 1), feeds.pop() if len(feeds) == 1 else None
+        """Lease at most `limit` deliveries: those due again first, then new ones. `steps`: searches at most."""
+        return self._leased.pull(
+            tenant, id, limit, lease_seconds=lease_seconds, in_flight=in_flight, max_deliver=max_deliver, steps=steps
         )
 
-    def _lease(
-        self, tenant: str, id: str, limit: int, lease_seconds: float, in_flight: int, max_deliver: int | None
-    ) -> tuple[list[tuple[int, int]], Gap | None]:
-        """Lease at most `limit` deliveries: sequence and number of the attempt."""
-        standing = self.state.subscriptions[tenant, id]
-        with self._lock_of(tenant, id):
-            cursor = standing.own_cursor()
-            now = self._clock()
-            if max_deliver is not None and (dead := cursor.exhausted(now, max_deliver, _BURIAL)):
-                self._give_up(tenant, id, [DeadLetter(*each, ATTEMPTS) for each in dead])
-            expired = self.expired(standing, cursor.fetched)
-            gap = max(expired, key=lambda each: each.end) if expired else None
-            if gap is not None and standing.record.feeds == (gap.feed,) and len(standing.versions) == 1:
-                cursor.fetched = gap.end - 1
-            chosen = cursor.due(now, limit)
-            chosen += cursor.take_revived(min(limit - len(chosen), cursor.room(in_flight)))
-            room = min(limit - len(chosen), cursor.room(in_flight) - len(chosen))
-            while room > 0:
-                try:
-                    found = self.deliveries(standing, cursor.fetched, min(room, _STEP))
-                except TrimmedError as error:
-                    gap = Gap(max(cursor.fetched + 1, standing.begin), error.first)
-                    cursor.fetched = error.first - 1
-                    continue
-                new = [sequence for sequence in found.sequences if sequence not in cursor.acknowledged]
-                chosen += new
-                room -= len(new)
-                cursor.fetched = max(cursor.fetched, found.searched_to)
-                if found.searched_to >= self.matched_to:
-                    break
-            chosen.sort()
-            return [(sequence, cursor.lease(sequence, now + lease_seconds)) for sequence in chosen], gap
+    def give_back(self, tenant: str, id: str, sequences: Iterable[int], delay: float = 0.0) -> list[int]:
+        """End leases without acknowledging; returns the sequences that had no lease."""
+        return self._leased.give_back(tenant, id, sequences, delay)
+
+    def defer(self, tenant: str, id: str, failed: Sequence[int], unsent: Sequence[int], delay: float) -> None:
+        """Make leased deliveries due again at one time, so in their order; the attempt of `unsent` does not count."""
+        self._leased.defer(tenant, id, failed, unsent, delay)
+
+    def bury(self, tenant: str, id: str, most: int) -> Future[int]:
+        """Deliveries handed out `most` times become dead letters; the result is the head of the log after that."""
+        return self._leased.bury(tenant, id, most)
+
+    def revive(self, tenant: str, id: str) -> tuple[Future[int], list[int], int]:
+        """Make dead letters due again; also returns which, and how many were trimmed and cannot be."""
+        return self._leased.revive(tenant, id)
+
+    def _lease_hooks(self) -> LeaseHooks:
+        return LeaseHooks(
+            self.deliveries,
+            self.expired,
+            self.is_visible,
+            lambda: self.recent,
+            lambda: self.matched_to,
+            self._lock_of,
+            self._sequencer.submit,
+        )
 
     def _is_delivery(self, standing: StandingSubscription, sequence: int) -> bool:
+        """Whether a subscription gets a document; at most that one is read."""
+        if not max(standing.begin, self.log.first) <= sequence <= self.matched_to:
+            return False
         try:
-            return self.deliveries(standing, sequence - 1, 1).sequences == [sequence]
+            return self.search.after(standing, sequence - 1, 1, sequence).sequences == [sequence]
         except TrimmedError:
             return False
 
@@ -406,6 +356,10 @@ class Broker:
         self._listeners.add(listener)
         return lambda: self._listeners.discard(listener)
 
+    def _appended(self, changes: Changes) -> None:
+        records = [(record, meta) for record, (_, meta) in zip(changes.records, changes.metas, strict=True)]
+        self.recent.append(AppendedBatch(changes.begin, self.log.time, records))
+
     def _matched(self, done: Processed) -> None:
         self.matched_to = done.head
         for listener in tuple(self._listeners):
@@ -416,7 +370,7 @@ class Broker:
         index = self.indexes.get(feed)
         if index is None:
             index = FeedIndex(self.state.limits_of(feed))
-            everywhere = [each.record.pattern for each in self.state.subscriptions.values() if not each.record.feeds]
+            everywhere = [each.record.pattern for each in self.state.subscriptions.everywhere()]
             index.add([*everywhere, *self.state.guard_patterns()], 0)
             self.indexes[feed] = index
         return index

@@ -1,29 +1,40 @@
 """The index of one feed: the patterns that subscriptions wait for on it, and which documents matched them.
 
 The matcher holds each distinct pattern once, under a number that is never used again; subscriptions refer to patterns
-by their text in normal form. `since[pattern]` is the first sequence from which on every document was matched against
-the pattern: older documents are looked for in the log (`delivery_search.py`).
+by their text in normal form. `since` of a pattern is the first sequence from which on every document was matched
+against it: older documents are looked for in the log (`delivery_search.py`).
+
+An index may begin with the patterns of a snapshot (`StoredPatterns`), which are read where they are. A pattern of it
+that a subscription begins or ceases to use is an entry of the dictionaries from then on.
 
 Threads: the sequencer changes patterns and matches; any thread looks matches up.
 """
 
 import logging
-from collections.abc import Iterable, Sequence
-from typing import Final, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
+from msgspec import Struct
 
-from pathcast.broker_log import UNLIMITED
+from pathcast.broker_log import UNLIMITED, LoggedDocuments, MediatorSpans
 from pathcast.documents import DocumentBatch, Limits, Reader
-from pathcast.kernels import Int32s, Int64s
-from pathcast.matching import Subscriptions
+from pathcast.errors import PathcastError
+from pathcast.kernels import AnyArray, Int32s
+from pathcast.matching import Matcher, Subscriptions, Tuning, restored_matcher
+from pathcast.store import TextLookup
 
-from .delivery_index import Batch, DeliveryIndex
+from .deliveries.delivery_index import Batch
+from .deliveries.feed_matches import FeedMatches
+
+if TYPE_CHECKING:
+    from .mediated_documents import MatchedByMapping
 
 _LOGGER: Final = logging.getLogger(__name__)
+_TEXTS, _MATCHER = "texts_", "matcher_"
 
 
-class IndexedPattern(NamedTuple):
+class IndexedPattern(Struct, frozen=True, gc=False):
     """A pattern's number, and the first sequence that was matched against it.
 
     `rebuilt`: the pattern was there when the process started, so documents from before are matched against it, too.
@@ -34,45 +45,121 @@ class IndexedPattern(NamedTuple):
     rebuilt: bool = False
 
 
+class StoredPatterns(NamedTuple):
+    """The patterns of a snapshot: each one's text, number, and how many subscriptions and guards use it."""
+
+    texts: TextLookup
+    numbers: Int32s
+    uses: Int32s
+    matcher: Matcher  # knows each by its number
+
+
 class FeedIndex:
     """Patterns and matches of one feed."""
 
-    def __init__(self, limits: Limits | None = None) -> None:
-        self.matches = DeliveryIndex()
-        self._subscriptions = Subscriptions()
-        self._matcher = self._subscriptions.compile()
+    def __init__(
+        self, limits: Limits | None = None, tuning: Tuning | None = None, stored: StoredPatterns | None = None
+    ) -> None:
+        self.matches = FeedMatches()
+        self._stored = stored
+        self._left = 0 if stored is None else len(stored.texts)  # stored patterns that are not in the dictionaries
+        self._matcher = Subscriptions(tuning=tuning).compile() if stored is None else stored.matcher
+        self._subscriptions = self._matcher.subscriptions
         self._limits = Limits.given(limits)
         self._reader = Reader(self._subscriptions.table.names, self._limits, "refuse")
-        self._patterns: dict[str, IndexedPattern] = {}
-        self._uses: dict[str, int] = {}
-        self.earlier = DeliveryIndex()  # matches of documents that are older than this process
+        self._patterns: dict[str, int | IndexedPattern] = {}  # a number alone: there when the process started
+        self._uses: dict[str, int] = {}  # 0: a stored pattern that is no longer used
+        self._begin = 0
+        self.earlier = FeedMatches()  # matches of documents that are older than this process
         self.earlier_to = 0  # how far `earlier` is complete
 
     def __len__(self) -> int:
-        return len(self._patterns)
+        return len(self._patterns) + self._left
+
+    def begin_at(self, sequence: int) -> None:
+        """Documents from here on are matched live; those before it are matched again (`delivery_index_rebuild.py`)."""
+        self._begin = sequence
 
     def pattern(self, text: str) -> IndexedPattern | None:
         """A pattern's number and since when it is indexed."""
-        return self._patterns.get(text)
+        found = self._patterns.get(text)
+        if found is None and self._stored is not None:
+            if text in self._uses:
+                found = self._patterns.get(text)  # perhaps since a moment ago
+            elif (row := self._stored.texts.find(text)) >= 0:
+                found = int(self._stored.numbers[row])
+        return IndexedPattern(found, self._begin, True) if isinstance(found, int) else found
 
-    def add(self, texts: Iterable[str], since: int, *, rebuilt: bool = False) -> None:
+    def add(self, texts: Iterable[str], since: int | None) -> None:
         """One more subscription for each of these patterns; documents from `since` on are matched against them.
 
-        `rebuilt`: earlier documents will be, too (`rebuild.py`).
+        None: the patterns of a broker that is starting; `begin_at` says since when.
         """
         new: list[str] = []
         for text in texts:
-            uses = self._uses.get(text, 0)
+            uses = self._taken_up(text)
             self._uses[text] = uses + 1
             if uses == 0:
                 new.append(text)
         if new:
             for text, number in zip(new, self._subscriptions.add_many(new), strict=True):
-                self._patterns[text] = IndexedPattern(number, since, rebuilt)
+                self._patterns[text] = number if since is None else IndexedPattern(number, since)
+
+    def _taken_up(self, text: str) -> int:
+        """The uses of a pattern. A stored one is in the dictionaries from now on; the caller sets its uses."""
+        uses = self._uses.get(text)
+        if uses is not None or self._stored is None:
+            return uses or 0
+        row = self._stored.texts.find(text)
+        if row < 0:
+            return 0
+        self._patterns[text] = int(self._stored.numbers[row])
+        self._left -= 1
+        return int(self._stored.uses[row])
+
+    def remove(self, text: str, count: int = 1) -> None:
+        """Some subscriptions less for a pattern."""
+        uses = self._uses[text] = self._taken_up(text) - count
+        if uses == 0:
+            number = self._patterns.pop(text)
+            if self._stored is None or self._stored.texts.find(text) < 0:
+                del self._uses[text]
+            self._subscriptions.remove(number if isinstance(number, int) else number.number)
+
+    def patterns(self) -> Iterator[tuple[str, int, int]]:
+        """Text, number and uses of each pattern; not while patterns are added or removed."""
+        for text, found in self._patterns.items():
+            yield text, found if isinstance(found, int) else found.number, self._uses[text]
+        if self._stored is not None:
+            texts, numbers, uses, _ = self._stored
+            for text, number, used in zip(texts.texts, numbers.tolist(), uses.tolist(), strict=True):
+                if text not in self._uses:
+                    yield text, number, used
+
+    def restore(self, patterns: Sequence[tuple[str, int]]) -> None:
+        """Patterns and their uses, in an index without any."""
+        self.add([text for text, _ in patterns], None)
+        self._uses = dict(patterns)
+
+    def stored(self) -> tuple[dict[str, Any], dict[str, AnyArray]]:
+        """The compiled patterns as facts and arrays of a snapshot; `opened` reads them."""
+        texts, numbers, uses = zip(*self.patterns(), strict=True)
+        facts, arrays = self._matcher.arrays()
+        arrays = {_MATCHER + name: array for name, array in arrays.items()}
+        arrays |= {_TEXTS + name: array for name, array in TextLookup.arrays(texts).items()}
+        arrays["numbers"], arrays["uses"] = np.array(numbers, dtype=np.int32), np.array(uses, dtype=np.int32)
+        return facts, arrays
+
+    @classmethod
+    def opened(cls, facts: dict[str, Any], arrays: Mapping[str, AnyArray], limits: Limits) -> "FeedIndex":
+        """The index whose patterns are `stored`; nothing is copied or compiled."""
+        texts = TextLookup(_part(arrays, _TEXTS))
+        matcher = restored_matcher(facts, _part(arrays, _MATCHER))
+        return cls(limits, stored=StoredPatterns(texts, arrays["numbers"], arrays["uses"], matcher))
 
     def indexed_to(self, text: str, begin: int, end: int) -> int:
         """Up to where the index answers for a pattern from `begin` on: `end`, or an earlier sequence."""
-        pattern = self._patterns.get(text)
+        pattern = self.pattern(text)
         if pattern is None:
             return begin
         if pattern.since <= begin:
@@ -81,13 +168,6 @@ class FeedIndex:
             return begin
         to = self.earlier_to + 1
         return end if to >= min(pattern.since, end) else max(begin, to)
-
-    def remove(self, text: str) -> None:
-        """One subscription less for a pattern."""
-        uses = self._uses[text] = self._uses[text] - 1
-        if uses == 0:
-            del self._uses[text]
-            self._subscriptions.remove(self._patterns.pop(text).number)
 
     def after(self, pattern: int, position: int, limit: int) -> list[int]:
         """At most `limit` sequences above `position` of documents that matched a pattern, ascending."""
@@ -122,23 +202,43 @@ class FeedIndex:
 
         The documents have no sequences yet; `Batch.at` gives them.
         """
-        return _copied(range(1, len(batch) + 1), self._matcher.view().within(self._limits).match_ids(batch))
+        view = self._matcher.view().within(self._limits)
+        return self.matches.batch(view, view.match_shared(batch), range(1, len(batch) + 1))
 
-    def match_again(self, sequences: Sequence[int], bodies: Sequence[bytes]) -> Batch:
-        """Match documents of the log that were accepted, whatever they cost now; in any thread."""
-        batch = Reader(self._subscriptions.table.names, UNLIMITED, "refuse").read(bodies)
-        found = _copied(sequences, self._matcher.view().within(UNLIMITED).match_ids(batch))
-        for place, error in batch.errors.items():
-            _LOGGER.error("document %d was accepted, but matches nothing any more: %s", sequences[place], error)
+    def match_mediated(
+        self, bodies: Sequence[bytes], mappings: Mapping[int, str | PathcastError]
+    ) -> "MatchedByMapping":
+        """Read and match documents of which some have a mapping, by place."""
+        from .mediated_documents import match_mediated
+
+        return match_mediated(self._matcher.view(), self._subscriptions.table.names, bodies, mappings, self._limits)
+
+    def match_again(self, documents: LoggedDocuments, mediators: MediatorSpans = ()) -> Batch:
+        """Match documents of the log that were accepted, whatever they cost now; in one thread, beside the sequencer.
+
+        The result is for `earlier`. `mediators`: those of the feed, for documents that have a schema.
+        """
+        sequences, bodies, schemas = documents
+        view, names = self._matcher.view(), self._subscriptions.table.names
+        errors: Mapping[int, PathcastError]
+        if schemas:
+            from .mediated_documents import mappings_of, match_mediated
+
+            matched = match_mediated(view, names, bodies, mappings_of(documents, mediators), UNLIMITED)
+            found, errors = matched.batch.at(sequences), matched.errors
+        else:
+            batch = Reader(names, UNLIMITED, "refuse").read(bodies)
+            found = self.earlier.batch(view, view.within(UNLIMITED).match_shared(batch), sequences)
+            errors = batch.errors
+        for place, error in errors.items():
+            _LOGGER.error(
+                "the broker accepted document %d earlier, but cannot match it now: %s", sequences[place], error
+            )
         return found
 
 
-def _copied(sequences: Sequence[int], found: tuple[Int64s, Int32s]) -> Batch:
-    """A batch that owns its arrays: those of a match may be views of buffers that the next match reuses."""
-    offsets, patterns = found
-    return Batch(
-        np.array(sequences, dtype=np.int64), np.array(offsets, dtype=np.int64), np.array(patterns, dtype=np.int32)
-    )
+def _part(arrays: Mapping[str, AnyArray], prefix: str) -> dict[str, AnyArray]:
+    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
 
 
 def warm_up() -> None:

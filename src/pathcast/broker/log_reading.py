@@ -6,17 +6,23 @@ The reading has a lease of its own on what it has not read yet, up to the longes
 reads for a lease that a client took, each batch extends that, too, but does not move its place: several readers may
 share it.
 
+Documents beyond their feed's retention are records like all others: an audit needs them, and a range always has the
+same records. The stream's metadata names, per feed, the first document that has not expired.
+
 Invariant: a stream that was ended (its last batch is empty) has all wanted records of its range. If records are
 trimmed before they are read, or a record is damaged, the stream is cut.
 Cost: memory for one batch, three times; 6 µs of CPU time per record with its body.
 """
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
+from msgspec import json
+
 from pathcast.broker_log import DOCUMENT, DocumentRecord, meta_of
-from pathcast.log import BATCH_BYTES, BATCH_RECORDS, ArrowWriter, Log, LogEntry, LogError, ReadLeases
+from pathcast.log import BATCH_BYTES, BATCH_RECORDS, EXPIRED, ArrowWriter, Log, LogEntry, LogError, ReadLeases
 
 # Sequences that one reading covers at most, so that it ends even if no record is wanted.
 RANGE: Final = 1 << 20
@@ -33,6 +39,7 @@ class Wanted(NamedTuple):
     kinds: tuple[str, ...] | None = None
     feeds: frozenset[str] | None = None
     bodies: bool = True
+    expired: Mapping[str, int] = MappingProxyType({})  # per feed, the first sequence that is still delivered
 
 
 class LogReading:
@@ -55,7 +62,7 @@ class LogReading:
         try:
             return next(self._pieces, None)
         except LogError as error:
-            _LOGGER.warning("a stream of records was cut: %s", error)
+            _LOGGER.warning("a stream of records to a client ended early; the client must request the rest: %s", error)
             return None
 
     def close(self) -> None:
@@ -63,7 +70,7 @@ class LogReading:
         self._leases.release(self._own)
 
     def _all(self) -> Iterator[bytes]:
-        writer = ArrowWriter()
+        writer = ArrowWriter({EXPIRED: json.encode(dict(self._wanted.expired)).decode()})
         batch: list[LogEntry] = []
         size = looked = 0
         for entry in self._entries():
@@ -73,7 +80,7 @@ class LogReading:
                 size += len(entry.body) + len(entry.meta)
             if size >= BATCH_BYTES or len(batch) == BATCH_RECORDS or looked == self._look:
                 if not self._extended(entry.sequence + 1):
-                    raise LogError("the reader took longer than a lease may last; it must continue with a new request")
+                    raise LogError("the reader took longer than its lease can last; send a new request for the rest")
                 yield writer.batch(batch) if batch else b""
                 batch, size, looked = [], 0, 0
         self._extended(self._wanted.end)

@@ -19,7 +19,7 @@ from pathcast.errors import PathcastError
 from pathcast.log import SqliteLog
 
 from .broker import Broker
-from .stored_documents import StoredDocuments
+from .deliveries.feed_document_blocks import StoredDocuments
 
 _EVERY_SECONDS: Final = 60.0
 _LOGGER = logging.getLogger(__name__)
@@ -103,4 +103,4 @@ class Retention:
             try:
                 self.trim()
             except (PathcastError, OSError) as error:
-                _LOGGER.warning("cannot trim the log: %s", error)
+                _LOGGER.warning("cannot trim the log: %s; the broker tries again later", error)

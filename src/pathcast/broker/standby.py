@@ -3,7 +3,8 @@
     stands by ──lease is free──▶ active ──stopped────────▶ released: a standby takes the lease at once
      follows the log            renews the lease ──taken──▶ deposed: answers nothing more, the process ends
 
-A standby applies the records of the log to its state as they come, so at a take-over it reads only the last few.
+A standby applies the records of the log to its state and its indexes as they come, so at a take-over it reads only the
+last few.
 
 Invariant: only the holder of the lease opens the log, and opening it fences the broker that wrote to it before. A
 broker that slept through its lease can therefore append nothing; and since it answers only while its lease is valid, it
@@ -18,12 +19,12 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Final
 
-from pathcast.broker_log import BrokerState
 from pathcast.errors import PathcastError
 from pathcast.log import FencedError, JetStreamLog, LogError, LogLease
 
 from .broker import Broker
-from .restart import state_of
+from .restart import restored
+from .restart_snapshot import Restored
 from .settings.broker_sections import BrokerSettings
 
 # Seconds between two looks of a standby, and renewals per lease.
@@ -36,10 +37,11 @@ class Standby:
     """One of the brokers on a log; `is_active` once `stand_by` has taken the lease. Close it after the broker."""
 
     def __init__(self, settings: BrokerSettings, address: str, clock: Callable[[], float] = time.monotonic) -> None:
-        self._settings = settings
+        self._settings, self._clock = settings, clock
         self._lease: LogLease = settings.jetstream.lease(address, clock)
         self._log: JetStreamLog | None = None
-        self._state: BrokerState | None = None
+        self._restored: Restored | None = None
+        self._snapshot = settings.snapshot()
         self._first = 0  # of the log, as far as the state knows
         self._end_following, self._end_renewing = threading.Event(), threading.Event()
         self._thread: threading.Thread | None = None
@@ -85,24 +87,24 @@ class Standby:
                 try:
                     if self.take():
                         return
-                    self._read()
+                    self.catch_up()
                     answered = True
                 except LogError as error:
                     if answered:
-                        _LOGGER.warning("cannot follow the log, trying again: %s", error)
+                        _LOGGER.warning("the standby cannot read the active broker's log: %s; retrying", error)
                     answered = False
         finally:
             ended()
 
-    def _read(self) -> None:
-        """Apply what the active broker has appended."""
+    def catch_up(self) -> None:
+        """Apply what the active broker has appended since the last call."""
         if self._log is None:
             self._log = self._settings.jetstream.followed()
         self._log.refresh()
-        self._state = state_of(self._log, self._state)
+        self._restored = restored(self._log, self._snapshot, self._restored)
         if self._log.first != self._first:
             self._first = self._log.first
-            self._state.forget_before(self._first)
+            self._restored.state.forget_before(self._first)
 
     def broker(self) -> Broker:
         """The active broker, which owns the log from now on."""
@@ -111,7 +113,14 @@ class Standby:
         try:
             log.take_over()
             leases = self._settings.log.leases_on(log)
-            return Broker(log, limits=self._settings.limits, leases=leases, state=self._state)
+            return Broker(
+                log,
+                limits=self._settings.limits,
+                leases=leases,
+                clock=self._clock,
+                snapshot=self._snapshot,
+                before=self._restored,
+            )
         except BaseException:
             log.close()
             raise
@@ -140,7 +149,7 @@ class Standby:
                 return
             except LogError as error:
                 if answered:
-                    _LOGGER.warning("cannot renew the lease on the log, trying again: %s", error)
+                    _LOGGER.warning("cannot renew the lease on the log: %s; the broker tries again", error)
                 answered = False
 
     def _give_up(self, error: Exception) -> None:

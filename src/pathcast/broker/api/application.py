@@ -17,30 +17,38 @@ from ..broker import Broker
 from ..observation.metrics import Metrics
 from ..settings.broker_sections import BrokerSettings, TelemetrySection
 from ..tokens.token_file import Tokens
+from ..uploads.upload_store import UploadStore
 from ..webhooks.signing_keys import FILE, SigningKeys
+from ..webhooks.sink_worker import Observation
 from ..webhooks.webhook_delivery import WebhookDelivery
-from .completions import Completions
+from .delivery_wakeups import Wakeups
+from .document_events import DocumentEvents
 from .endpoints import (
     documents_api,
     events_api,
     explain_api,
     feeds_api,
+    health_and_document_api,
     log_api,
-    operations_api,
     pull_api,
     subscriptions_api,
     tenants_api,
+    uploads_api,
 )
+from .event_loop_completions import Completions
 from .metrics import show_metrics
+from .middleware import publication_route
 from .middleware.access_control import AccessControl
 from .middleware.body_memory import BodyMemory, HeldBytes
+from .middleware.publication_route import PublicationRoute
 from .openapi.document import openapi, show_openapi
 from .problems import on_http_error, on_pathcast_error
 from .tenant_quotas import TenantQuotas
-from .wakeups import Wakeups
 
 if TYPE_CHECKING:
     from ..observation.tracing import Tracing
+
+_SWEEP_SECONDS = 60.0
 
 
 def application(
@@ -60,19 +68,22 @@ def application(
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         loop = asyncio.get_running_loop()
         app.state.wakeups, app.state.completions = Wakeups(loop), Completions(loop)
-        webhooks = app.state.webhooks = WebhookDelivery(broker, app.state.wakeups, keys, settings.webhooks)
         tracing = app.state.tracing
+        observation = Observation(app.state.metrics, tracing)
+        webhooks = app.state.webhooks = WebhookDelivery(broker, app.state.wakeups, keys, settings.webhooks, observation)
         listeners = [webhooks.processed, app.state.metrics.processed, app.state.wakeups.processed]
         ends = [broker.listen(each) for each in ([] if tracing is None else [tracing.processed]) + listeners]
-        if tracing is not None:
-            ends.append(tracing.close)
         webhooks.start()
+        sweeping = asyncio.create_task(_sweep_forever(uploads))
         try:
             yield
         finally:
+            sweeping.cancel()
             for end in ends:
                 end()
             await webhooks.close()
+            if tracing is not None:
+                await asyncio.to_thread(tracing.close)  # it sends what is left, and waits for the collector
 
     bodies = HeldBytes(settings.connections.bodies)
     app = Starlette(
@@ -82,18 +93,37 @@ def application(
             *outermost,
             Middleware(AccessControl, tokens=tokens, hosts=server.hosts, origins=server.origins),
             Middleware(BodyMemory, memory=bodies),
+            Middleware(PublicationRoute, endpoint=documents_api.publish),
         ],
         exception_handlers={PathcastError: on_pathcast_error, HTTPException: on_http_error},
     )
+    app.router.redirect_slashes = False  # a redirect repeats the Host header, and clients may not repeat the body
     app.state.openapi = openapi(app.routes)
     app.state.broker = broker
     app.state.explaining = asyncio.Semaphore(1)
+    app.state.committing = asyncio.Semaphore(1)
     metrics = app.state.metrics = Metrics(broker)
     metrics.gauge("pathcast_body_bytes", "Bytes of request bodies in memory.", lambda: bodies.held)
-    metrics.gauge("pathcast_body_limit_bytes", "Their bound.", lambda: bodies.limit)
+    metrics.gauge("pathcast_body_limit_bytes", "Largest allowed value of pathcast_body_bytes.", lambda: bodies.limit)
+    events = app.state.document_events = DocumentEvents()
+    metrics.gauge("pathcast_event_bytes", "Bytes of encoded events in memory.", lambda: events.bytes)
+    metrics.gauge(
+        "pathcast_event_limit_bytes", "Largest allowed value of pathcast_event_bytes.", lambda: events.capacity
+    )
+    place = Path(settings.data) / "uploads" if settings.uploads.folder is None else Path(settings.uploads.folder)
+    uploads = UploadStore(place, expire=settings.uploads.expire, tenant_bytes=settings.uploads.tenant)
+    app.state.uploads = uploads, settings.uploads
+    metrics.gauge("pathcast_upload_bytes", "Bytes of uploads that are not committed.", lambda: uploads.size)
     app.state.tracing = None if settings.telemetry is None else _tracing(settings.telemetry)
     app.state.quotas = TenantQuotas(settings.quotas, broker.state)
     return app
+
+
+async def _sweep_forever(uploads: UploadStore) -> None:
+    """Delete expired uploads, also while nobody uploads."""
+    while True:
+        await asyncio.sleep(_SWEEP_SECONDS)
+        await asyncio.to_thread(uploads.sweep)
 
 
 def _tracing(section: TelemetrySection) -> "Tracing":
@@ -110,8 +140,11 @@ def routes() -> list[Route]:
         Route("/v1/feeds/{feed}", feeds_api.get_feed, methods=["GET"]),
         Route("/v1/feeds/{feed}", feeds_api.put_feed, methods=["PUT"]),
         Route("/v1/feeds/{feed}", feeds_api.delete_feed, methods=["DELETE"]),
-        Route("/v1/feeds/{feed}/documents", documents_api.publish, methods=["POST"]),
-        Route("/v1/documents/{sequence}", operations_api.get_document, methods=["GET"]),
+        Route(publication_route.PATH, documents_api.publish, methods=["POST"]),
+        Route("/v1/uploads", uploads_api.post_upload, methods=["POST"]),
+        Route("/v1/uploads:commit", uploads_api.commit_uploads, methods=["POST"]),
+        Route("/v1/uploads/{upload}", uploads_api.delete_upload, methods=["DELETE"]),
+        Route("/v1/documents/{sequence}", health_and_document_api.get_document, methods=["GET"]),
         Route(f"{all_}:check", subscriptions_api.check_subscription, methods=["POST"]),
         Route(all_, subscriptions_api.list_subscriptions, methods=["GET"]),
         Route(all_, subscriptions_api.post_subscriptions, methods=["POST"]),
@@ -138,6 +171,6 @@ def routes() -> list[Route]:
         Route("/v1/tenants/{tenant}", tenants_api.put_tenant, methods=["PUT"]),
         Route("/openapi.json", show_openapi, methods=["GET"]),
         Route("/metrics", show_metrics, methods=["GET"]),
-        Route("/healthz", operations_api.health, methods=["GET"]),
-        Route("/readyz", operations_api.ready, methods=["GET"]),
+        Route("/healthz", health_and_document_api.health, methods=["GET"]),
+        Route("/readyz", health_and_document_api.ready, methods=["GET"]),
     ]

@@ -12,8 +12,8 @@ from starlette.requests import ClientDisconnect, Request
 from .problems import ProblemError
 from .request_bodies import check_declared_size, too_large
 
-# A group ends at as many lines or bytes.
-GROUP_LINES: Final = 4_096
+# A group ends at as many lines or bytes. Other requests wait while one is carried out: some 20 ms.
+GROUP_LINES: Final = 1_024
 GROUP_BYTES: Final = 1 << 20
 
 
@@ -51,7 +51,7 @@ async def line_groups(request: Request, limit: int, longest: int) -> AsyncIterat
                 released(held - len(line))
                 group, held = [], len(line)
     except ClientDisconnect:
-        raise ProblemError(408, "the client disconnected before the end of its body") from None
+        raise ProblemError(408, "the client disconnected before the end of its body; send the request again") from None
     if line or too_long:
         group.append(Line(number, None if too_long else bytes(line)))
     yield group

@@ -5,8 +5,9 @@
 `detail` says what is wrong and what to do. An unreadable document or expression has its position.
 """
 
+import logging
 from http import HTTPStatus
-from typing import Any, TypedDict
+from typing import Any, Final, TypedDict
 
 from msgspec import json
 from starlette.exceptions import HTTPException
@@ -14,10 +15,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Scope
 
+from pathcast.broker_log import UnknownSubscriptionError
 from pathcast.errors import LimitError, PathcastError, PatternError
-from pathcast.log import LogFullError, TrimmedError
+from pathcast.log import LogError, LogFullError, TrimmedError
 
-from ..sequencer import StoppedError
+from ..sequencing.sequencer import StoppedError
+
+_LOGGER: Final = logging.getLogger(__name__)
 
 
 class ProblemError(PathcastError):
@@ -41,12 +45,18 @@ def problem_of(error: PathcastError) -> ProblemError:
             return ProblemError(507, error.reason, headers={"retry-after": "60"})
         case StoppedError():
             return ProblemError(503, error.reason, headers={"retry-after": "5"})
+        case UnknownSubscriptionError():
+            return ProblemError(404, error.reason)
         case TrimmedError():
             return ProblemError(410, error.reason, more={"first": error.first})
         case PatternError():
             return ProblemError(
                 422, error.reason, more={**position(error), "explanation": str(error), "supported": error.supported}
             )
+        case LogError():
+            # The reason names files of the server.
+            _LOGGER.error("%s", error.reason)
+            return ProblemError(500, "the server cannot read or write its log; the log of its process says why")
         case LimitError():
             return ProblemError(413 if "bytes" in error.reason else 422, error.reason, more={**position(error)})
         case _:
@@ -93,8 +103,8 @@ async def on_http_error(request: Request, error: Exception) -> Response:
     """Starlette's handler for unknown paths and methods."""
     assert isinstance(error, HTTPException)
     advice = {
-        404: "no such path; paths begin with /v1/feeds, /v1/documents, /v1/subscriptions, /v1/subscribers or /v1/log",
-        405: "this path does not support the method; the allow header lists those that it does",
+        404: "unknown path; paths begin with /v1/feeds, /v1/documents, /v1/subscriptions, /v1/subscribers or /v1/log",
+        405: "the path does not support this method; use a method that the allow header lists",
     }
     problem = ProblemError(error.status_code, advice.get(error.status_code, error.detail))
     problem.headers = dict(error.headers or {})

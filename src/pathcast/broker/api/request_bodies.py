@@ -6,6 +6,7 @@ from msgspec import DecodeError, ValidationError, json
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
+from .distinct_keys import DuplicateKeyError, check_distinct_keys
 from .problems import ProblemError
 
 # JSON bodies other than documents: a subscription has an expression of at most 64 KiB, and namespaces.
@@ -25,7 +26,7 @@ async def body_of(request: Request, limit: int) -> bytes:
             chunks.append(chunk)
     except ClientDisconnect:
         # Nobody reads this answer: the client has gone, or was too slow.
-        raise ProblemError(408, "the client disconnected before the end of its body") from None
+        raise ProblemError(408, "the client disconnected before the end of its body; send the request again") from None
     return b"".join(chunks)
 
 
@@ -40,19 +41,24 @@ def too_large(limit: int) -> ProblemError:
     """The problem with a body of more than `limit` bytes.
 
     The connection stays open: closing it while the client sends would reset it, and the client might lose the answer.
-    What the client still sends is dropped, for a limited time (guarded_connection.py).
+    What the client still sends is dropped, for a limited time (slow_client_limits.py).
     """
     return ProblemError(413, f"the body has more than {limit:,} bytes; send less in one request")
 
 
-def decoded(body: bytes, kind: Any, what: str) -> Any:
-    """A JSON body as a value of a type."""
+def decoded(body: bytes, kind: Any, what: str, *, distinct: bool = True) -> Any:
+    """A JSON body as a value of a type. `distinct`: no object may have a key more than once."""
     try:
-        return json.decode(body, type=kind)
+        found = json.decode(body, type=kind)
+        if distinct:
+            check_distinct_keys(body)
+    except DuplicateKeyError as error:
+        raise ProblemError(400, f"{what} has the key {error.key[:80]!r} more than once; send it once") from None
     except (DecodeError, ValidationError, UnicodeDecodeError) as error:
-        raise ProblemError(400, f"{what} is malformed: {error}") from None
+        raise ProblemError(400, f"{what} is malformed: {error}; GET /openapi.json describes it") from None
     except RecursionError:
-        raise ProblemError(400, f"{what} is malformed: it is nested too deeply") from None
+        raise ProblemError(400, f"{what} is malformed: it is nested too deeply; remove levels") from None
+    return found
 
 
 def whole_number(request: Request, name: str, default: int, most: int) -> int:

@@ -9,14 +9,16 @@ from pathcast.broker_log import StandingSubscription
 
 from ..broker import Broker
 from ..tokens.scopes import is_name
-from .access import LOCAL, Access
-from .completions import Completions
+from .delivery_wakeups import Wakeups
+from .event_loop_completions import Completions
 from .problems import ProblemError
+from .request_sender import LOCAL, Access
 from .tenant_quotas import TenantQuotas
-from .wakeups import Wakeups
 
 if TYPE_CHECKING:
     from ..observation.tracing import Tracing
+    from ..uploads.upload_settings import UploadsSection
+    from ..uploads.upload_store import UploadStore
     from ..webhooks.webhook_delivery import WebhookDelivery
 
 T = TypeVar("T")
@@ -34,10 +36,15 @@ def wakeups_of(request: Request) -> Wakeups:
     return wakeups
 
 
+def completions_of(request: Request) -> Completions:
+    """What brings results of other threads to the event loop."""
+    completions: Completions = request.app.state.completions
+    return completions
+
+
 async def result_of(request: Request, future: "Future[T]") -> T:
     """The result of what the broker was asked to do."""
-    completions: Completions = request.app.state.completions
-    return await completions.result(future)
+    return await completions_of(request).result(future)
 
 
 def tracing_of(request: Request) -> "Tracing | None":
@@ -50,6 +57,12 @@ def quotas_of(request: Request) -> TenantQuotas:
     """What tenants may use."""
     quotas: TenantQuotas = request.app.state.quotas
     return quotas
+
+
+def uploads_of(request: Request) -> "tuple[UploadStore, UploadsSection]":
+    """Where uploads are, and their settings."""
+    uploads: tuple[UploadStore, UploadsSection] = request.app.state.uploads
+    return uploads
 
 
 def webhooks_of(request: Request) -> "WebhookDelivery":
@@ -83,8 +96,6 @@ def subscription_of(request: Request) -> StandingSubscription:
     """The subscription in the path, if the sender may act for its subscriber."""
     access = access_of(request)
     id = checked_name(request.path_params["id"], "subscription")
-    found = broker_of(request).state.subscriptions.get((access.tenant, id))
-    if found is None:
-        raise ProblemError(404, f"there is no subscription {id!r}; create it with PUT /v1/subscriptions/{id}")
+    found = broker_of(request).state.subscription(access.tenant, id)
     access.check_subscriber(found.record.subscriber)
     return found

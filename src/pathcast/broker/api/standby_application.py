@@ -12,11 +12,11 @@ def standby_response(path: str, active: str) -> Response:
     """The answer to any request while the broker at `active`, or nobody, is the active one."""
     if path == "/healthz":
         return PlainTextResponse("standing by\n")
-    where = f"the active one is {active}" if active else "none is active now"
+    where = f"the active broker is {active}" if active else "no broker is active"
     return problem_response(
         ProblemError(
             503,
-            f"this broker stands by; {where}; send the request there, or give the client all addresses",
+            f"this broker is a standby and {where}; give the client the addresses of all brokers",
             headers={"retry-after": "1"},
             more={"active": active or None},
         )

@@ -1,6 +1,7 @@
 """Quotas: what each tenant may use.
 
-    subscriptions, sinks   counted by the state, plus what was admitted and is not in the log yet
+    subscriptions, sinks,
+    feeds created          counted by the state, plus what was admitted and is not in the log yet
     publish rate           a bucket per tenant, filled at the rate, with at most one second's worth. A publication may
                            overdraw it, so one of any size passes; the next waits until the debt is paid
 
@@ -30,6 +31,7 @@ class TenantQuotas:
         self._clock = clock
         self._new: dict[str, set[str]] = defaultdict(set)  # ids of subscriptions that are on their way to the log
         self._sinks: dict[str, set[str]] = defaultdict(set)
+        self._feeds: dict[str, set[str]] = defaultdict(set)
         self._buckets: dict[str, tuple[float, float]] = {}
 
     def admit(self, record: SubscriptionRecord) -> None:
@@ -48,14 +50,15 @@ class TenantQuotas:
         if is_new and quotas.subscriptions is not None and usage.subscriptions + len(new) >= quotas.subscriptions:
             raise ProblemError(
                 429,
-                f"the tenant has {quotas.subscriptions:,} subscriptions, as many as it may have; delete others first",
+                f"the tenant already has {quotas.subscriptions:,} subscriptions, the most allowed; delete one first",
                 headers=_RETRY,
             )
         if record.sink is not None and record.sink not in usage.sinks and record.sink not in sinks:
             if len(usage.sinks) + len(sinks) >= quotas.sinks:
                 raise ProblemError(
                     429,
-                    f"the tenant has {quotas.sinks:,} sinks, as many as it may have; use one of them",
+                    f"the tenant already has {quotas.sinks:,} sinks, the most allowed; use one of them, or delete the "
+                    "subscriptions of one",
                     headers=_RETRY,
                 )
             sinks.add(record.sink)
@@ -68,6 +71,28 @@ class TenantQuotas:
             self._new[record.tenant].discard(record.id)
             if record.sink is not None:
                 self._sinks[record.tenant].discard(record.sink)
+
+    def admit_feed(self, tenant: str, feed: str) -> None:
+        """Count a feed that a request may create; `ProblemError` if it is new and exceeds the quota.
+
+        Feeds whose creator is not recorded count for nobody. Cost: a pass over all feeds, if this one is new.
+        """
+        most = self._quotas.feeds
+        if most is None or feed in self._state.feeds:
+            return
+        created = sum(each.creator == tenant for each in self._state.feeds.copy().values())
+        if created + len(self._feeds[tenant] - {feed}) >= most:
+            raise ProblemError(
+                429,
+                f"cannot create feed {feed!r}: the tenant already created {most:,} feeds, the most allowed; "
+                "publish to one of them, or delete one first",
+                headers=_RETRY,
+            )
+        self._feeds[tenant].add(feed)
+
+    def settle_feed(self, tenant: str, feed: str) -> None:
+        """Stop counting a feed that was admitted: it is in the state, or will not be."""
+        self._feeds[tenant].discard(feed)
 
     def check_rate(self, tenant: str) -> None:
         """`ProblemError` if a tenant has published more than its rate."""

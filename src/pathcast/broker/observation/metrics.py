@@ -3,13 +3,14 @@
     request ──▶ wait ──▶ match ──▶ append ──▶ answered                  publish: all of them
                                      durable ──▶ written to a reader    deliver
 
+    webhook request ──▶ delivered, throttled, gone, failed ──▶ again, or a dead letter
+
 No metric has a label per subscription, feed or tenant, so the number of series does not grow with use. The sequencer
 notes times per batch; what is a level (memory, connections, lag) is looked up when somebody asks for the metrics.
 """
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any, Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
@@ -17,13 +18,14 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from pathcast.log import SqliteLog
 
 from ..broker import Broker
-from ..sequencer import Processed
-from .durable_times import DurableTimes
-from .durations import Durations, DurationsCollector
+from ..sequencing.batch_processing import Processed
+from .durability_timestamps import DurableTimes
+from .duration_histogram import Durations, DurationsCollector
 from .subscription_lag import QUANTILES, lags, quantiles
 
 _DOCUMENTS: Final = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
-WAYS: Final = ("events", "pull")
+WAYS: Final = ("events", "pull", "webhook")
+ANSWERS: Final = ("delivered", "throttled", "gone", "failed")
 
 
 class Metrics:
@@ -33,6 +35,7 @@ class Metrics:
         self._broker = broker
         registry = self._registry = CollectorRegistry()
         self._publish, self._wait, self._match, self._append = (Durations() for _ in range(4))
+        self._webhook = Durations()
         self._deliver = {way: Durations() for way in WAYS}
         self._durable = DurableTimes(broker.matched_to)
         registry.register(
@@ -49,19 +52,28 @@ class Metrics:
                         "From durable until written to a reader; recent documents only.",
                         self._deliver,
                     ),
+                    "pathcast_webhook_seconds": ("From the start of a webhook request to its end.", self._webhook),
                 }
             )
         )
-        self._batch = self._histogram("pathcast_batch_documents", "Documents per batch that was matched.")
-        self._matches = self._counter("pathcast_pattern_matches", "Matches of documents and patterns.")
+        self._batch = self._histogram("pathcast_batch_documents", "Documents per matched batch.")
+        self._matches = self._counter("pathcast_pattern_matches", "Pairs of a document and a pattern that matches it.")
         self._unmatched = self._counter(
-            "pathcast_unmatched_documents", "Documents that could be read, but exceeded a limit of matching."
+            "pathcast_unmatched_documents", "Readable documents that exceeded a limit of matching."
         )
-        documents = self._counter("pathcast_documents", "Published documents, by what became of them.", "outcome")
+        documents = self._counter("pathcast_documents", "Published documents, by outcome.", "outcome")
         self._outcomes = [documents.labels(each) for each in ("accepted", "duplicate", "rejected", "dead_letter")]
-        delivered = self._counter("pathcast_deliveries", "Documents handed to subscribers.", "way")
+        delivered = self._counter("pathcast_deliveries", "Documents delivered to subscribers.", "way")
         self._delivered = {way: delivered.labels(way) for way in WAYS}
-        self._problems = self._counter("pathcast_problems", "Requests answered with an error, by status.", "status")
+        self._problems = self._counter(
+            "pathcast_problems", "Requests answered with an error, by HTTP status.", "status"
+        )
+        webhooks = self._counter("pathcast_webhook_requests", "Webhook requests, by outcome.", "outcome")
+        self._webhooks = {each: webhooks.labels(each) for each in ANSWERS}
+        self._webhook_letters = self._counter(
+            "pathcast_webhook_dead_letters",
+            "Webhook deliveries that became dead letters after the last attempt failed.",
+        )
         self._lag = Gauge(
             "pathcast_subscription_lag",
             "Records between a cursor and the head of the log: quantiles over all subscriptions with a cursor.",
@@ -74,7 +86,7 @@ class Metrics:
     def _levels(self) -> None:
         broker, log = self._broker, self._broker.log
         self.gauge("pathcast_log_head", "The last sequence of the log.", lambda: broker.matched_to)
-        self.gauge("pathcast_log_first", "The oldest sequence that can be read.", lambda: log.first)
+        self.gauge("pathcast_log_first", "The oldest sequence in the log.", lambda: log.first)
         if isinstance(log, SqliteLog):
             self.gauge("pathcast_log_segments", "Segments of the log.", lambda: log.segments)
         self.gauge("pathcast_log_leases", "Read leases that hold back trimming.", lambda: len(broker.leases))
@@ -84,7 +96,11 @@ class Metrics:
         )
         self.gauge("pathcast_requests_waiting", "Requests that wait for a batch.", lambda: broker.requests_waiting)
         self.gauge("pathcast_recent_bytes", "Bytes of documents in memory.", lambda: broker.recent.bytes)
-        self.gauge("pathcast_recent_limit_bytes", "Their bound.", lambda: broker.recent.capacity)
+        self.gauge(
+            "pathcast_recent_limit_bytes",
+            "Largest allowed value of pathcast_recent_bytes.",
+            lambda: broker.recent.capacity,
+        )
         self.gauge("pathcast_up", "1 while the broker accepts publications.", lambda: broker.failure is None)
 
     def gauge(self, name: str, meaning: str, value: Callable[[], float]) -> None:
@@ -94,12 +110,17 @@ class Metrics:
     def watch_connections(self, connections: "set[Any]", limit: int) -> None:
         """Show a server's connections, and what their clients have not read yet."""
         self.gauge("pathcast_connections", "Open connections.", lambda: len(connections))
-        self.gauge("pathcast_connections_limit", "Their bound.", lambda: limit)
+        self.gauge("pathcast_connections_limit", "Largest allowed number of connections.", lambda: limit)
         self.gauge(
             "pathcast_unread_bytes",
             "Bytes in buffers that clients have not read yet.",
             lambda: sum(each.transport.get_write_buffer_size() for each in list(connections)),
         )
+
+    def watch_webhooks(self, queued: Callable[[], int], sinks: Callable[[], int]) -> None:
+        """Show the deliveries that webhook workers hold, and how many workers there are."""
+        self.gauge("pathcast_webhook_queue", "Deliveries leased by webhook workers and not acknowledged yet.", queued)
+        self.gauge("pathcast_webhook_sinks", "Sinks of at least one active webhook subscription.", sinks)
 
     def _counter(self, name: str, meaning: str, *labels: str) -> Counter:
         return Counter(name, meaning, labels, registry=self._registry)
@@ -124,21 +145,27 @@ class Metrics:
                 if count:
                     counter.inc(count)
         if done.matches:
-            self._batch.observe(sum(len(batch.sequences) for batch in done.matches.values()))
-            self._matches.inc(sum(len(batch.patterns) for batch in done.matches.values()))
+            self._batch.observe(sum(len(batch.sequences) for _, batch in done.matches))
+            self._matches.inc(sum(int(batch.counts.sum()) for _, batch in done.matches))
         self._unmatched.inc(done.unmatched)
 
-    @contextmanager
-    def publishing(self) -> Iterator[None]:
-        """Measure a publication."""
-        begin = time.perf_counter()
-        yield
+    def published(self, begin: float) -> None:
+        """Measure a publication that began at this reading of the clock."""
         self._publish.observe((time.perf_counter() - begin,))
 
     def delivered(self, way: str, sequences: list[int]) -> None:
         """Count documents that were just written to a reader."""
         self._delivered[way].inc(len(sequences))
         self._deliver[way].observe(self._durable.ages(sequences, time.perf_counter()))
+
+    def webhook(self, outcome: str, seconds: float) -> None:
+        """Count a webhook request, by what became of it."""
+        self._webhooks[outcome].inc()
+        self._webhook.observe((seconds,))
+
+    def webhook_dead_letters(self, count: int) -> None:
+        """Count webhook deliveries that failed for the last time."""
+        self._webhook_letters.inc(count)
 
     def problem(self, status: int) -> None:
         """Count a request that is answered with an error."""

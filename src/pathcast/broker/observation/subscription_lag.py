@@ -15,8 +15,7 @@ QUANTILES: Final = (0.5, 0.9, 0.99, 1.0)
 
 def lags(state: BrokerState, head: int) -> list[int]:
     """How many records each cursor is behind the head."""
-    standing = list(state.subscriptions.values())
-    return [max(0, head - each.cursor.settled) for each in standing if each.cursor is not None]
+    return [max(0, head - settled) for settled in state.subscriptions.settled()]
 
 
 def quantiles(values: list[int]) -> list[float]:

@@ -2,10 +2,12 @@
 
     publish ──link──▶ batch ─┬─ match
        ▲                     └─ append
-       └──link── deliver
+       ├──link── deliver
+       └── webhook
 
 A publication continues the trace of its request, if there is one. A batch serves many publications, so it is a trace of
-its own, and each of them links to it. A delivery links to the trace that its document names.
+its own, and each of them links to it. A delivery links to the trace that its document names; a webhook request
+continues it, since its receiver gets one document.
 
 Spans of a batch are made after it, from the times that the sequencer noted: tracing costs the sequencer one call per
 batch.
@@ -32,10 +34,10 @@ with extra("telemetry"):
     from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
     from opentelemetry.util.types import AnyValue
 
-from ..requests import Accepted, Publication, Rejected
-from ..sequencer import Processed
+from ..sequencing.batch_processing import Processed
+from ..sequencing.sequencer_requests import Accepted, Publication, Rejected
 from ..settings.broker_sections import TelemetrySection
-from .trace_context import NAME
+from .trace_context import NAME, trace_of
 
 _BATCHES: Final = 1_024
 
@@ -127,6 +129,37 @@ class Tracing:
         self._tracer.start_span(
             "deliver", Context(), SpanKind.CONSUMER, attributes, [Link(origin)] if origin.is_valid else []
         ).end()
+
+    @contextmanager
+    def webhook(
+        self, entry: LogEntry, document: DocumentRecord, attempt: int
+    ) -> Iterator[tuple[str | None, Callable[[int | None, str | None], None]]]:
+        """Record a webhook request: yields its `traceparent`, and what to call with the status and error of the answer.
+
+        No attribute names the sink, whose URL may hold a secret.
+        """
+        attributes: dict[str, AnyValue] = {
+            "messaging.destination.name": document.feed,
+            "pathcast.sequence": entry.sequence,
+            "pathcast.attempt": attempt,
+        }
+        span = self._tracer.start_span("webhook", self._context(trace_of(document)), SpanKind.CLIENT, attributes)
+        headers: dict[str, str] = {}
+        self._propagator.inject(headers, set_span_in_context(span, Context()))
+
+        def answered(status: int | None, error: str | None) -> None:
+            if status is not None:
+                span.set_attribute("http.response.status_code", status)
+            if error is not None:
+                span.set_status(StatusCode.ERROR, error)
+
+        try:
+            yield headers.get(NAME), answered
+        except BaseException as error:
+            span.set_status(StatusCode.ERROR, type(error).__name__)
+            raise
+        finally:
+            span.end()
 
     def _context(self, header: str | None) -> Context:
         """The trace that a header names, if any."""

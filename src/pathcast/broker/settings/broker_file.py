@@ -101,7 +101,7 @@ def _together(settings: BrokerSettings) -> Iterator[tuple[str, str]]:
             yield "server.certificate", _TLS.format(server.host)
     if (server.certificate is None) != (server.private_key is None):
         missing = "certificate" if server.certificate is None else "private_key"
-        yield f"server.{missing}", "is missing: a certificate and its private key go together"
+        yield f"server.{missing}", "is missing: a certificate and its private key go together; give both, or none"
     elif server.certificate is not None:
         yield from _certificate(server)
     for place, origin in enumerate(server.origins):
@@ -111,11 +111,17 @@ def _together(settings: BrokerSettings) -> Iterator[tuple[str, str]]:
     if settings.log.kind == "jetstream":
         yield from settings.jetstream.problems()
         if settings.log.folder is not None:
-            yield "log.folder", 'is for a log of kind "sqlite"; remove it, or the kind'
+            yield (
+                "log.folder",
+                'needs kind = "sqlite" in [log], whose kind is "jetstream"; omit the key, or change the kind',
+            )
         if settings.log.keep_bytes is not None:
-            yield "log.keep_bytes", 'is for a log of kind "sqlite"; use keep_time, or remove it'
+            yield "log.keep_bytes", 'needs kind = "sqlite" in [log], whose kind is "jetstream"; use keep_time instead'
     elif settings.jetstream.servers:
-        yield "jetstream.servers", 'needs [log] kind = "jetstream"; without it the log is a folder of this machine'
+        yield (
+            "jetstream.servers",
+            'needs kind = "jetstream" in [log], whose kind is "sqlite"; set it, or remove this section',
+        )
 
 
 def _certificate(server: ServerSection) -> Iterator[tuple[str, str]]:

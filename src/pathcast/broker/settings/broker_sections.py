@@ -12,10 +12,13 @@ from pathcast.log import Log, ReadLeases, SqliteLog
 from pathcast.toml_files import DURATION, NAMES, NUMBER, PATH, PORT, SIZE, TEXT, choice, key, section
 from pathcast.toml_files import reference as reference_of
 
+from ..restart_snapshot import RestartSnapshot
+from ..uploads.upload_settings import UploadsSection
 from ..webhooks.webhook_settings import WebhooksSection
 from .jetstream_section import JetStreamSection
 
 _SEGMENT_BYTES = 256 << 20
+SNAPSHOT = "restart-snapshot"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,22 +57,31 @@ class LogSection:
     folder: str | None = key(PATH, "The folder of the log.", None, without="`log` in the folder of `--data`")
     segment: int = key(SIZE, "The size at which the log begins a new file.", _SEGMENT_BYTES, without="`256 MiB`")
     keep_time: float | None = key(DURATION, "Trim documents that are older than this.", None)
-    keep_bytes: int | None = key(SIZE, "Trim the oldest documents while the files of the others have this size.", None)
-    leases: int = key(NUMBER, "Readers of the log at a time (`GET /v1/log` and its leases).", 64)
+    keep_bytes: int | None = key(
+        SIZE, "Trim the oldest documents while the files of all newer ones have at least this size.", None
+    )
+    leases: int = key(NUMBER, "The largest number of concurrent readers of the log (`GET /v1/log` and its leases).", 64)
     lease_time: float = key(
         DURATION,
-        "How long a read lease lasts unless it is extended; after a start, nothing is trimmed for so long.",
+        "The time after which a read lease expires unless a reader extends it. After a start, the broker "
+        "waits this long before it trims.",
         60.0,
         without="`1 minute`",
     )
     lease_longest: float = key(
-        DURATION, "How long a read lease holds back trimming at most.", 3_600.0, without="`1 hour`"
+        DURATION, "The longest time for which a read lease prevents trimming.", 3_600.0, without="`1 hour`"
     )
 
     def opened(self, data: Path) -> SqliteLog:
         """The log in the folder that this section describes."""
-        folder = data / "log" if self.folder is None else Path(self.folder)
-        return SqliteLog(folder, segment_bytes=self.segment)
+        return SqliteLog(self._folder(data), segment_bytes=self.segment)
+
+    def followed(self, data: Path) -> SqliteLog:
+        """The same, to be read while another process owns it."""
+        return SqliteLog(self._folder(data), segment_bytes=self.segment, read_only=True)
+
+    def _folder(self, data: Path) -> Path:
+        return data / "log" if self.folder is None else Path(self.folder)
 
     def leases_on(self, log: Log) -> ReadLeases:
         """The read leases on a log that this section allows."""
@@ -84,21 +96,22 @@ class Quotas:
     subscriptions: int | None = key(NUMBER, "Subscriptions per tenant.", None)
     expression: int = key(SIZE, "Bytes per expression, with its namespaces.", 64 << 10, without="`64 KiB`")
     publish_rate: int | None = key(SIZE, "Bytes per second that a tenant may publish.", None)
-    sinks: int = key(NUMBER, "Different webhook addresses per tenant.", 1_000)
+    feeds: int | None = key(NUMBER, "Feeds that a tenant may create; deleted feeds do not count.", None)
+    sinks: int = key(NUMBER, "Distinct webhook addresses per tenant.", 1_000)
 
 
 @dataclass(frozen=True, kw_only=True)
 class ConnectionLimits:
     """What a connection may hold, and for how long."""
 
-    count: int = key(NUMBER, "Connections at a time; further connections get status 503.", 20_000)
-    headers: int = key(SIZE, "Bytes of the headers of a request.", 64 << 10, without="`64 KiB`")
+    count: int = key(NUMBER, "The largest number of connections; further connections get status 503.", 20_000)
+    headers: int = key(SIZE, "The largest size of the headers of a request.", 64 << 10, without="`64 KiB`")
     header_time: float = key(
-        DURATION, "The time that a client has to send the headers of a request.", 10.0, without="`10 seconds`"
+        DURATION, "The time within which a client must send the headers of a request.", 10.0, without="`10 seconds`"
     )
     body_time: float = key(
         DURATION,
-        "The time that a client has to send a body, in addition to one second per `rate` bytes.",
+        "The time within which a client must send a body, plus one second per `rate` bytes.",
         30.0,
         without="`30 seconds`",
     )
@@ -107,7 +120,7 @@ class ConnectionLimits:
     )
     stall_time: float = key(
         DURATION,
-        "A connection whose client reads more slowly than `rate` for this long is closed.",
+        "The broker closes a connection whose client reads more slowly than `rate` for this time.",
         60.0,
         without="`1 minute`",
     )
@@ -148,8 +161,8 @@ class BrokerSettings:
     data: str = key(
         PATH, "The folder of the broker's data.", "pathcast-data", without="`pathcast-data` in the current folder"
     )
-    server: ServerSection = section(ServerSection, "Where the server listens, and what it is called.", filled=True)
-    tokens: TokensSection = section(TokensSection, "Who may do what. `pathcast token add` makes tokens.", filled=True)
+    server: ServerSection = section(ServerSection, "The server's address, TLS and host names.", filled=True)
+    tokens: TokensSection = section(TokensSection, "Access tokens. `pathcast token add` makes them.", filled=True)
     log: LogSection = section(LogSection, "The log of documents and subscriptions.", filled=True)
     jetstream: JetStreamSection = section(
         JetStreamSection, 'The NATS servers of a log of kind "jetstream".', filled=True
@@ -157,11 +170,16 @@ class BrokerSettings:
     limits: Limits = section(
         Limits, "Limits per document; a document beyond a limit is rejected or becomes a dead letter.", filled=True
     )
-    quotas: Quotas = section(Quotas, "What each tenant may use. A request beyond it gets status 429.", filled=True)
+    quotas: Quotas = section(Quotas, "Quotas per tenant. A request that exceeds a quota gets status 429.", filled=True)
     connections: ConnectionLimits = section(
-        ConnectionLimits, "Bounds on what clients that are slow, or never end, can hold.", filled=True
+        ConnectionLimits, "Limits on connections, so that slow clients cannot exhaust the server.", filled=True
     )
-    webhooks: WebhooksSection = section(WebhooksSection, "How deliveries are sent to sinks.", filled=True)
+    webhooks: WebhooksSection = section(
+        WebhooksSection, "Webhooks: requests that deliver documents to sinks.", filled=True
+    )
+    uploads: UploadsSection = section(
+        UploadsSection, "Documents that are uploaded first and published later, as a batch.", filled=True
+    )
 
     def log_place(self) -> str:
         """Where the log is, for people."""
@@ -173,8 +191,21 @@ class BrokerSettings:
         """The log of the broker, which this process then owns."""
         return self.jetstream.opened() if self.log.kind == "jetstream" else self.log.opened(Path(self.data))
 
+    def followed_log(self) -> Log:
+        """The log of a broker that another process owns, as of now, to be read."""
+        if self.log.kind != "jetstream":
+            return self.log.followed(Path(self.data))
+        log = self.jetstream.followed()
+        log.refresh()
+        return log
+
+    def snapshot(self) -> RestartSnapshot:
+        """The snapshot for restarts, on this machine wherever the log is."""
+        return RestartSnapshot(Path(self.data) / SNAPSHOT)
+
     telemetry: TelemetrySection | None = section(
-        TelemetrySection, "Traces with OpenTelemetry; without this section there are none. Needs the extra `telemetry`."
+        TelemetrySection,
+        "Traces with OpenTelemetry. Without this section the broker sends none. Needs the extra `telemetry`.",
     )
 
 

@@ -20,22 +20,24 @@ class JetStreamSection:
     servers: tuple[str, ...] = key(NAMES, "The NATS servers, such as `nats://n1.example.org:4222`.", ())
     stream: str = key(TEXT, "The name of the log: letters, digits, `-` and `_`.", "pathcast")
     replicas: int = key(
-        NUMBER, "How many servers keep each record: 1, 3 or 5. It cannot be changed here once the log exists.", 1
+        NUMBER, "The number of servers that keep each record: 1, 3 or 5. The key has no effect on an existing log.", 1
     )
     timeout: float = key(
         DURATION,
-        "How long the broker waits for the servers' answer, also while they elect a leader.",
+        "The time for which the broker waits for an answer of the servers, also while they elect a leader.",
         30.0,
         without="`30 seconds`",
     )
-    credentials: str | None = key(PATH, "The file of NATS credentials (`.creds`) that the broker connects with.", None)
-    ca: str | None = key(PATH, "The certificates, in PEM, of who vouches for the servers; turns TLS on.", None)
-    certificate: str | None = key(PATH, "The broker's TLS certificate, in PEM, if the servers ask for one.", None)
+    credentials: str | None = key(PATH, "The NATS credentials file (`.creds`) of the broker.", None)
+    ca: str | None = key(
+        PATH, "The certificates of the authority (CA) that signed the servers' certificates, in PEM. Enables TLS.", None
+    )
+    certificate: str | None = key(PATH, "The broker's TLS certificate, in PEM, for servers that require one.", None)
     private_key: str | None = key(PATH, "The private key of this certificate, in PEM, without a passphrase.", None)
 
     lease_time: float = key(
         DURATION,
-        "How long the active broker may be silent before a standby takes over.",
+        "The time without a sign of life from the active broker after which a standby takes over.",
         5.0,
         without="`5 seconds`",
     )
@@ -43,7 +45,7 @@ class JetStreamSection:
         TEXT,
         "The address of this broker that standbys name to clients, such as `https://a.example.org:8443`.",
         None,
-        without="made of `server.host` and the port",
+        without="`server.host` and the port",
     )
 
     def options(self) -> dict[str, Any]:
@@ -86,22 +88,31 @@ class JetStreamSection:
     def problems(self) -> Iterator[tuple[str, str]]:
         """What is wrong with these settings together: the key, and why."""
         if not self.servers:
-            yield "jetstream.servers", 'is missing: a log of kind "jetstream" needs NATS servers'
+            yield "jetstream.servers", 'is missing: a log of kind "jetstream" needs NATS servers; list their addresses'
         for place, server in enumerate(self.servers):
             parts = urlsplit(server)
             if parts.scheme not in {"nats", "tls"} or not parts.hostname:
-                yield f"jetstream.servers[{place}]", "must be an address such as nats://n1.example.org:4222"
+                yield (
+                    f"jetstream.servers[{place}]",
+                    f'must be an address such as nats://n1.example.org:4222, got "{server}"',
+                )
             elif parts.username is not None:
                 yield f"jetstream.servers[{place}]", "has a user or password; set jetstream.credentials instead"
         if _NAME.fullmatch(self.stream) is None:
-            yield "jetstream.stream", "must consist of up to 190 letters, digits, '-' and '_'"
+            yield "jetstream.stream", f"must consist of up to 190 letters, digits, '-' and '_', got {self.stream!r}"
         if (self.certificate is None) != (self.private_key is None):
             missing = "certificate" if self.certificate is None else "private_key"
-            yield f"jetstream.{missing}", "is missing: a certificate and its private key go together"
+            yield (
+                f"jetstream.{missing}",
+                "is missing: a certificate and its private key go together; give both, or none",
+            )
         elif self.certificate is not None and self.ca is None:
-            yield "jetstream.ca", "is missing: with a certificate of its own, the broker checks that of the servers"
+            yield (
+                "jetstream.ca",
+                "is missing, but certificate is given; set ca, the certificates of the servers' authority",
+            )
         if self.address is not None and urlsplit(self.address).scheme not in {"http", "https"}:
-            yield "jetstream.address", "must be an address such as https://a.example.org:8443"
+            yield "jetstream.address", f'must be an address such as https://a.example.org:8443, got "{self.address}"'
         yield from self._files()
 
     def _files(self) -> Iterator[tuple[str, str]]:

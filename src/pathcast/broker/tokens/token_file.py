@@ -53,7 +53,9 @@ def read_tokens(path: Path) -> list[TokenRecord]:
             text = file.read()
         version = json.decode(text, type=_Format).format
         if version != _FORMAT:
-            raise TokenFileError(f"the tokens file {path} has format {version}, not {_FORMAT}; update Pathcast")
+            raise TokenFileError(
+                f"the tokens file {path} has format {version}, but this Pathcast reads {_FORMAT}; update Pathcast"
+            )
         content = json.decode(text, type=_Content)
     except OSError as error:
         raise TokenFileError(
@@ -93,7 +95,9 @@ def _changing(path: Path) -> Iterator[None]:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
-        raise TokenFileError(f"the tokens file {path} cannot be written: {error.strerror}") from None
+        raise TokenFileError(
+            f"the tokens file {path} cannot be written: {error.strerror}; check path and permissions"
+        ) from None
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
         yield
@@ -118,7 +122,9 @@ def _write(path: Path, tokens: list[TokenRecord]) -> None:
             raise
         flush(path.parent)
     except OSError as error:
-        raise TokenFileError(f"the tokens file {path} cannot be written: {error.strerror}") from None
+        raise TokenFileError(
+            f"the tokens file {path} cannot be written: {error.strerror}; check path and permissions"
+        ) from None
 
 
 class Tokens:

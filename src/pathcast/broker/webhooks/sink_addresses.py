@@ -40,7 +40,7 @@ def checked_sink(text: str, *, allow_private: bool) -> httpx.URL:
     if url.scheme not in wanted or not url.host:
         raise SinkError(f"sink must begin with {' or '.join(f'{each}://' for each in wanted)}, got {text[:100]!r}")
     if url.userinfo or url.fragment:
-        raise SinkError("sink must have no user, password or fragment; use its path or query for a token")
+        raise SinkError("sink must not contain a user, password or fragment; put a token into its path or query")
     if port is not None and not 1 <= port <= 65_535:
         raise SinkError(f"the port of a sink must be from 1 to 65535, got {port}")
     try:
@@ -48,7 +48,7 @@ def checked_sink(text: str, *, allow_private: bool) -> httpx.URL:
     except ValueError:
         return url
     if not allow_private and not is_public(address):
-        raise SinkError(f"sink must have a public address, got {url.host}; webhooks.allow_private would allow it")
+        raise SinkError(f"sink must have a public address, got {url.host}; the operator can set webhooks.allow_private")
     return url
 
 
@@ -68,9 +68,11 @@ def resolved(host: str, port: int, *, allow_private: bool) -> str:
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):
-        raise SinkError(f"the name {host} cannot be resolved") from None
+        raise SinkError(
+            f"the name {host} of a sink cannot be resolved; correct the name, or its entry in DNS"
+        ) from None
     addresses = list(dict.fromkeys(str(each[4][0]) for each in found))
     for text in addresses:
         if allow_private or is_public(ipaddress.ip_address(text)):
             return text
-    raise SinkError(f"the name {host} has no public address")
+    raise SinkError(f"the name {host} of a sink has no public address; the operator can set webhooks.allow_private")

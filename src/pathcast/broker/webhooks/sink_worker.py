@@ -17,26 +17,40 @@ import random
 import time
 from collections.abc import Hashable, Iterator
 from concurrent.futures import Future
+from contextlib import suppress
 from datetime import UTC, datetime
-from typing import Any, Final, NamedTuple, NotRequired, TypedDict
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, NotRequired, TypedDict
 
 from msgspec import json
 
-from pathcast.broker_log import SinkDisabledRecord, StandingSubscription
+from pathcast.broker_log import SinkDisabledRecord, StandingSubscription, UnknownSubscriptionError
 
-from ..api.endpoints.events_api import shown_document
-from ..api.wakeups import FEEDS, Wakeups
-from ..broker import Broker, Delivery
-from ..sequencer import StoppedError
+from ..api.delivery_wakeups import FEEDS, Wakeups
+from ..api.document_events import shown_document
+from ..broker import Broker
+from ..deliveries.delivery_leases import Delivery
+from ..observation.metrics import Metrics
+from ..observation.trace_context import trace_of
+from ..sequencing.sequencer import StoppedError
 from .signing_keys import SigningKeys
 from .webhook_request import Message, Outcome, WebhookClient
 from .webhook_settings import WebhooksSection
+
+if TYPE_CHECKING:
+    from ..observation.tracing import Tracing
 
 # Deliveries that are leased at a time.
 QUEUE: Final = 16
 # Seconds after which an idle worker looks again, and waits after an error of its own.
 LOOK_SECONDS: Final = 15.0
 _LOGGER: Final = logging.getLogger(__name__)
+
+
+class Observation(NamedTuple):
+    """Where workers note what they send."""
+
+    metrics: Metrics
+    tracing: "Tracing | None"
 
 
 class Surroundings(NamedTuple):
@@ -47,6 +61,7 @@ class Surroundings(NamedTuple):
     keys: SigningKeys
     settings: WebhooksSection
     threads: Any  # an executor for calls of the broker, which may read the log
+    observation: Observation
 
 
 class Trouble(NamedTuple):
@@ -74,6 +89,7 @@ class SinkWorker:
         self.tenant = tenant
         self.sink = sink
         self.ids: set[str] = set()
+        self.queued = 0  # deliveries that are leased and have no answer yet
         self.throttled_until = 0.0
         self.troubles: dict[str, Trouble] = {}
         self.changed = asyncio.Event()
@@ -85,13 +101,16 @@ class SinkWorker:
     async def run(self) -> None:
         """Send until there are no subscriptions left, or the broker stops."""
         try:
-            while self.ids:
+            while self.ids and not self._around.wakeups.closing:
                 try:
                     await self._round()
                 except StoppedError:
                     return
                 except Exception:  # no error may end deliveries to a sink
-                    _LOGGER.exception("a webhook worker of tenant %r failed; it continues", self.tenant)
+                    _LOGGER.exception(
+                        "a webhook worker of tenant %r failed and continues; please report this traceback as a bug",
+                        self.tenant,
+                    )
                     await asyncio.sleep(LOOK_SECONDS)
         finally:
             await self._client.close()
@@ -105,8 +124,9 @@ class SinkWorker:
                 now = self._clock()
                 trouble = self.troubles.get(id)
                 if self.throttled_until <= now and (trouble is None or trouble.until <= now):
-                    sent |= await self._deliver(id)
-            if not sent and self.ids:
+                    with suppress(UnknownSubscriptionError):  # it has ended meanwhile
+                        sent |= await self._deliver(id)
+            if not sent and self.ids and not self._around.wakeups.closing:
                 try:
                     await asyncio.wait_for(event.wait(), self._pause())
                 except TimeoutError:
@@ -153,14 +173,27 @@ class SinkWorker:
                 lease_seconds=QUEUE * (settings.timeout + 1.0) + 60.0,
                 in_flight=config.get("in_flight", 256),
                 max_deliver=self._max_deliver(id),
+                steps=1,
             )
         )
         if pulled.gap is not None:
-            _LOGGER.warning("a webhook subscription of tenant %r missed documents that were trimmed", self.tenant)
+            _LOGGER.warning(
+                "webhook subscription %r of tenant %r missed documents that were trimmed; raise the retention of its "
+                "feeds",
+                id,
+                self.tenant,
+            )
+            gap = pulled.gap
+            standing.failed(
+                f"documents {gap.begin} to {gap.end - 1} were gone before the broker sent them: {gap.reason}"
+            )
         if not pulled.deliveries:
-            return pulled.gap is not None
+            return pulled.gap is not None or bool(pulled.more)
         secret = await self._call(self._around.keys.secret_of, self.tenant, id, standing.created)
-        await self._send_all(id, standing, pulled.deliveries, secret)
+        try:
+            await self._send_all(id, standing, pulled.deliveries, secret)
+        finally:
+            self.queued = 0
         return True
 
     async def _send_all(self, id: str, standing: StandingSubscription, deliveries: list[Delivery], secret: str) -> None:
@@ -172,21 +205,38 @@ class SinkWorker:
             if id not in self.ids:
                 await self._defer(id, [], left, 0.0)
                 break
+            self.queued = len(left)
             group = left[:concurrency]
             messages = [Message(message_id(standing, each), message_body(id, each), secret) for each in group]
-            outcomes = await asyncio.gather(*(self._client.send(self.sink, each) for each in messages))
+            outcomes = await asyncio.gather(*map(self._send, group, messages))
             done = [each for each, outcome in zip(group, outcomes, strict=True) if outcome.delivered]
             if done:
                 sequences = [each.entry.sequence for each in done]
+                standing.delivered(sequences[-1], "webhook")
+                self._around.observation.metrics.delivered("webhook", sequences)
                 future, _ = await self._call(self._around.broker.acknowledge, self.tenant, id, sequences)
                 acknowledged.append(future)
-            failed = [outcome for outcome in outcomes if not outcome.delivered]
-            if failed:
+            if len(done) < len(group):
+                each, outcome = next(each for each in zip(group, outcomes, strict=True) if not each[1].delivered)
+                standing.failed(f"document {each.entry.sequence} was not delivered: {outcome.error}")
                 await self._failed(id, left, dict(zip((e.entry.sequence for e in group), outcomes, strict=True)))
                 break
             self.troubles.pop(id, None)
         for future in acknowledged:
             await asyncio.wrap_future(future)
+
+    async def _send(self, delivery: Delivery, message: Message) -> Outcome:
+        """Send a message once, and note how that went."""
+        metrics, tracing = self._around.observation
+        begin = time.perf_counter()
+        if tracing is None:
+            outcome = await self._client.send(self.sink, message._replace(trace=trace_of(delivery.document)))
+        else:
+            with tracing.webhook(delivery.entry, delivery.document, delivery.attempt) as (trace, answered):
+                outcome = await self._client.send(self.sink, message._replace(trace=trace))
+                answered(outcome.status, outcome.error)
+        metrics.webhook(outcome.name, time.perf_counter() - begin)
+        return outcome
 
     async def _failed(self, id: str, left: list[Delivery], outcomes: dict[int, Outcome]) -> None:
         """Some of a group were not delivered: give back what is left, and decide when it is sent again."""
@@ -214,6 +264,9 @@ class SinkWorker:
             failures = 1 if before is None else before.failures + 1
             delay = backoff(self._random, attempt, settings.first_delay, settings.longest_delay)
             most = self._max_deliver(id)
+            letters = sum(each.attempt >= most for each in left if each.entry.sequence in counted)
+            if letters:
+                self._around.observation.metrics.webhook_dead_letters(letters)
             if attempt >= most:
                 delay = 0.0  # it becomes a dead letter now, and the next one is tried
         if waits:
@@ -233,7 +286,7 @@ class SinkWorker:
         sequences = [each.entry.sequence for each in unsent]
         try:
             await self._call(self._around.broker.defer, self.tenant, id, failed, sequences, delay)
-        except KeyError:  # the subscription has ended
+        except UnknownSubscriptionError:
             return
 
     def shown(self, id: str) -> SinkStatus:

@@ -17,13 +17,13 @@ import httpx
 
 from pathcast.broker_log import StandingSubscription, SubscriptionRecord
 
+from ..api.delivery_wakeups import Wakeups
 from ..api.problems import ProblemError
-from ..api.wakeups import Wakeups
 from ..broker import Broker
-from ..sequencer import Processed
+from ..sequencing.batch_processing import Processed
 from .signing_keys import SigningKeys
 from .sink_addresses import SinkError, checked_sink
-from .sink_worker import SinkStatus, SinkWorker, Surroundings
+from .sink_worker import Observation, SinkStatus, SinkWorker, Surroundings
 from .webhook_request import WebhookClient
 from .webhook_settings import WebhooksSection
 
@@ -34,18 +34,23 @@ _THREADS: Final = 4
 class WebhookDelivery:
     """Sends the deliveries of all subscriptions with a sink, from `start` to `close`."""
 
-    def __init__(self, broker: Broker, wakeups: Wakeups, keys: SigningKeys, settings: WebhooksSection) -> None:
+    def __init__(
+        self, broker: Broker, wakeups: Wakeups, keys: SigningKeys, settings: WebhooksSection, observation: Observation
+    ) -> None:
         self.keys = keys
         self._broker = broker
         self._settings = settings
         self._loop = asyncio.get_running_loop()
         self._resolvers = ThreadPoolExecutor(_RESOLVERS, "webhook-names")
         self._threads = ThreadPoolExecutor(_THREADS, "webhooks")
-        self._around = Surroundings(broker, wakeups, keys, settings, self._threads)
+        self._around = Surroundings(broker, wakeups, keys, settings, self._threads, observation)
         self._context: ssl.SSLContext | None = None
         self._workers: dict[tuple[str, str], SinkWorker] = {}
         self._of: dict[tuple[str, str], SinkWorker] = {}
         self._tasks: set[asyncio.Task[None]] = set()
+        observation.metrics.watch_webhooks(
+            lambda: sum(each.queued for each in self._workers.values()), lambda: len(self._workers)
+        )
 
     def check(self, record: SubscriptionRecord) -> None:
         """Raise a `ProblemError` unless the sink of a subscription may be one."""
@@ -58,7 +63,7 @@ class WebhookDelivery:
     def start(self) -> None:
         """Begin to send."""
         if any(usage.sinks for usage in list(self._broker.state.usage.values())):
-            self._place([key for key, each in list(self._broker.state.subscriptions.items()) if each.record.sink])
+            self._place(self._broker.state.subscriptions.with_sink())
 
     async def close(self) -> None:
         """Stop sending; a delivery without an answer comes again after the next start."""

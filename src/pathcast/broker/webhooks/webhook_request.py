@@ -17,6 +17,7 @@ from typing import Final, NamedTuple
 
 import httpx
 
+from ..observation.trace_context import NAME
 from .signatures import signed_headers
 from .sink_addresses import SinkError, checked_sink, resolved
 from .webhook_settings import WebhooksSection
@@ -25,11 +26,12 @@ _PORTS: Final = {"http": 80, "https": 443}
 
 
 class Message(NamedTuple):
-    """What is sent: its id, its body, and the secret that signs it."""
+    """What is sent: its id, its body, the secret that signs it, and the trace that it belongs to."""
 
     id: str
     body: bytes
     secret: str
+    trace: str | None = None
 
 
 class Outcome(NamedTuple):
@@ -48,6 +50,15 @@ class Outcome(NamedTuple):
     def gone(self) -> bool:
         """Whether the receiver wants no more."""
         return self.status == 410
+
+    @property
+    def name(self) -> str:
+        """The outcome in one word."""
+        if self.delivered:
+            return "delivered"
+        if self.gone:
+            return "gone"
+        return "failed" if self.wait is None else "throttled"
 
 
 class WebhookClient:
@@ -94,6 +105,8 @@ class WebhookClient:
             self._resolver, lambda: resolved(url.raw_host.decode(), port, allow_private=private)
         )
         headers = signed_headers(message.secret, message.id, int(self._clock()), message.body)
+        if message.trace is not None:
+            headers[NAME] = message.trace
         request = self._http.build_request(
             "POST",
             url.copy_with(host=address),

@@ -13,29 +13,37 @@ or kept as a dead letter with `?invalid=keep`.
 import asyncio
 import base64
 import binascii
+import time
+from collections.abc import Sequence
 from contextlib import nullcontext
 from typing import Final, NotRequired, TypedDict
 
-from msgspec import UNSET, Struct, UnsetType, to_builtins
+from msgspec import UNSET, MsgspecError, Struct, UnsetType, json, to_builtins
 from starlette.requests import Request
 from starlette.responses import Response
 
 from pathcast.broker_log import Failure
+from pathcast.documents import Entry, EntryPath, Limits, entries_of, parse_entry_path
+from pathcast.errors import PatternError
 
-from ...observation.trace_context import with_trace
-from ...requests import Accepted, Publication, Rejected
-from ..access import Access
+from ...observation.trace_context import NAME, with_trace
+from ...sequencing.sequencer_requests import Accepted, Publication, Rejected
+from ..event_loop_completions import Awaited
+from ..json_list_items import items
 from ..metrics import metrics_of
-from ..openapi import Answer, Choice, Content, Header, describes
+from ..openapi import Answer, Choice, Content, Header, Text, describes
 from ..problems import Position, ProblemError, problem_of
 from ..request_bodies import answer, body_of, decoded
-from ..request_context import access_of, broker_of, feed_of, quotas_of, result_of, tracing_of
+from ..request_context import access_of, broker_of, completions_of, feed_of, quotas_of, tracing_of
+from ..request_sender import Access
 
 BATCH: Final = "application/cloudevents-batch+json"
 SINGLE: Final = "application/cloudevents+json"
 # Events per request: one request must not occupy the sequencer for long.
 EVENTS: Final = 1_024
 BATCH_BYTES: Final = 64 << 20
+# Braces up to which a batch is decoded at once: each may begin an event, and decoding millions would take seconds.
+_BRACES: Final = 1 << 16
 
 
 class CloudEvent(Struct):
@@ -47,24 +55,37 @@ class CloudEvent(Struct):
     subject: str = ""
     traceparent: str = ""
     datacontenttype: str = "application/xml"
+    dataschema: str = ""
     data: str | UnsetType = UNSET
     data_base64: str | UnsetType = UNSET
 
     def publication(self) -> Publication:
         """The document of the event."""
+        if not self.id:
+            raise ProblemError(400, "an event has an empty id, so it would be a duplicate; give each event its own")
         if isinstance(self.data, str) == isinstance(self.data_base64, str):
-            raise ProblemError(400, f"event {self.id!r} must have either data (a string) or data_base64")
+            raise ProblemError(
+                400,
+                f"event {self.id!r} has {'both' if isinstance(self.data, str) else 'neither'} data (a string) "
+                f"{'and' if isinstance(self.data, str) else 'nor'} data_base64; send one of them",
+            )
         if isinstance(self.data, str):
             body = self.data.encode("utf-8", "surrogatepass")
         else:
             try:
                 body = base64.b64decode(str(self.data_base64), validate=True)
             except binascii.Error as error:
-                raise ProblemError(400, f"data_base64 of event {self.id!r} is not Base64: {error}") from None
+                raise ProblemError(
+                    400, f"data_base64 of event {self.id!r} is not Base64: {error}; encode the document in Base64"
+                ) from None
         attributes = {"source": self.source, "type": self.type, "subject": self.subject}
-        attributes["traceparent"] = self.traceparent
+        attributes |= {"traceparent": self.traceparent, "dataschema": self.dataschema}
         given = {key: value for key, value in attributes.items() if value}
         return Publication(body, self.id, self.datacontenttype, given)
+
+
+# An event of a batch, or why it is none.
+Event = CloudEvent | ProblemError
 
 
 class Published(TypedDict):
@@ -84,11 +105,12 @@ class EventError(Position, total=False):
 
 
 class EventResult(TypedDict, total=False):
-    """An event of a batch: an accepted one has a sequence, a rejected one only the error."""
+    """An event of a batch, or an entry: an accepted one has a sequence, a rejected one only the error."""
 
     sequence: int
     duplicate: bool
     error: EventError
+    offset: int
 
 
 class BatchResult(TypedDict):
@@ -98,89 +120,209 @@ class BatchResult(TypedDict):
 
 
 INVALID: Final = Choice("invalid", "Reject an unreadable document, or keep it as a dead letter.", ("reject", "keep"))
-CE_ID: Final = Header("ce-id", "The publisher's id of the document: one that comes again is a duplicate.")
-KEY: Final = Header("idempotency-key", "As ce-id.")
-CE_SOURCE: Final = Header("ce-source", "The source within which the id is unique; other ce- headers are kept, too.")
+SCHEMA: Final = Text(
+    "schema", "The documents' schema, one that the feed's mediator maps; otherwise the attribute dataschema names it."
+)
+SPLIT: Final = Text(
+    "split",
+    "Make a document of each entry of the body, a file of at most 1,024 entries and 64 MiB: the path that selects the "
+    "entries, such as /feed/entry or /Q{urn:f}feed/*. The answer has a result per entry, with the byte at which the "
+    "entry begins (offset). All entries that are accepted become durable together, or none. With an id, an entry has "
+    "the id and # and its number.",
+)
+CE_ID: Final = Header("ce-id", "The publisher's id of the document; a later document with the same id is a duplicate.")
+KEY: Final = Header("idempotency-key", "The same as ce-id.")
+CE_SOURCE: Final = Header(
+    "ce-source", "The source within which the id is unique. The broker also keeps other ce- headers."
+)
 _EVENT: Final = {"id": "story-2", "source": "desk", "data": "<nitf><title>Sun</title></nitf>"}
 
 
 @describes(
     "documents",
     scope="publish:{feed}",
-    parameters=(INVALID, CE_ID, KEY, CE_SOURCE),
+    parameters=(INVALID, SCHEMA, SPLIT, CE_ID, KEY, CE_SOURCE),
     body=(
         Content(None, "application/xml", "<nitf><title>Rain</title></nitf>"),
         Content(CloudEvent, SINGLE, _EVENT),
         Content(list[CloudEvent], BATCH, [{**_EVENT, "id": "story-3"}, {**_EVENT, "id": "story-4"}]),
     ),
     responses={
-        202: Answer(Content(Published | BatchResult), "Durable; a batch is answered with a result per event."),
-        422: Answer(BatchResult, "No event of the batch was accepted."),
+        202: Answer(Content(Published | BatchResult), "The document is durable. For a batch: a result per event."),
+        422: Answer(BatchResult, "The broker accepted no event of the batch."),
     },
     errors=(422, 429, 507),
 )
 async def publish(request: Request) -> Response:
     """POST /v1/feeds/{feed}/documents: publish a document, or up to 1,024 as a batch of CloudEvents.
 
-    Any other content type is that of the document. `line` and `column` of an error are those in the document.
+    Any other content type is that of the document, or with `split` of a file whose entries are published. In a feed
+    with a mediator, the document is matched as the mapping of its schema rewrites it; a feed with one mapping needs no
+    schema to be named. `line` and `column` of an error are those in the document.
     """
     access, feed = access_of(request), feed_of(request)
     access.check_publish(feed)
     keep = _keep_invalid(request)
     quotas_of(request).check_rate(access.tenant)
-    media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    # Once for all look-ups; of several headers with one name, the first counts.
+    headers = dict(reversed(request.headers.items()))
+    media_type = headers.get("content-type", "").partition(";")[0].strip().lower()
     limit = broker_of(request).state.limits_of(feed).size
     if media_type == BATCH:
         body = await body_of(request, max(limit, BATCH_BYTES))
-        events = decoded(body, list[CloudEvent], "the batch of CloudEvents")
-        if len(events) > EVENTS:
-            raise ProblemError(413, f"the batch has {len(events):,} events; send at most {EVENTS:,} per request")
-        results = await _published(request, access, feed, events, keep=keep)
+        events = _events(body)
+        results = await _published(request, access, feed, events, headers.get(NAME), keep=keep)
         accepted = any(isinstance(result, Accepted) for result in results)
         return answer({"results": [_event_result(each) for each in results]}, 202 if accepted or not results else 422)
     if media_type == SINGLE:
-        event = decoded(await body_of(request, 2 * limit), CloudEvent, "the CloudEvent")
-        (result,) = await _published(request, access, feed, [event], keep=keep)
+        event = decoded(await body_of(request, 2 * limit), CloudEvent, "the CloudEvent", distinct=False)
+        (result,) = await _published(request, access, feed, [event], headers.get(NAME), keep=keep)
+    elif (split := _split(request)) is not None:
+        body = await body_of(request, max(limit, BATCH_BYTES))
+        results, offsets = await _published_entries(request, feed, split, _raw(headers, media_type, body), keep=keep)
+        accepted = any(isinstance(result, Accepted) for result in results)
+        shown = [{**_event_result(each), "offset": at} for each, at in zip(results, offsets, strict=True)]
+        return answer({"results": shown}, 202 if accepted or not results else 422)
     else:
-        publication = _raw(request, await body_of(request, limit))
-        source = CE_SOURCE.of(request) or ""
-        (result,) = await _sent(request, _publisher(access, source), feed, [publication], keep=keep)
+        publication = _raw(headers, media_type, await body_of(request, limit))
+        publisher = _publisher(access, headers.get(CE_SOURCE.name, ""))
+        (result,) = await _sent(request, publisher, feed, [publication], headers.get(NAME), keep=keep)
     if isinstance(result, Rejected):
         raise problem_of(result.error)
     return answer(_result(result), 202)
 
 
 async def _published(
-    request: Request, access: Access, feed: str, events: list[CloudEvent], *, keep: bool
+    request: Request, access: Access, feed: str, events: Sequence[Event], trace: str | None, *, keep: bool
 ) -> list[Accepted | Rejected]:
     """Publish events, those of one source after the other; the results are in the order of the events."""
     results: list[Accepted | Rejected | None] = [None] * len(events)
-    of_source: dict[str, list[int]] = {}
+    of_source: dict[str, tuple[list[int], list[Publication]]] = {}
     for place, event in enumerate(events):
-        of_source.setdefault(event.source, []).append(place)
+        if isinstance(event, ProblemError):
+            results[place] = Rejected(event)
+            continue
+        try:
+            publication = event.publication()
+        except ProblemError as error:
+            results[place] = Rejected(error)
+            continue
+        places, publications = of_source.setdefault(event.source, ([], []))
+        places.append(place)
+        publications.append(publication)
     sent = [
-        _sent(request, _publisher(access, source), feed, [events[place].publication() for place in places], keep=keep)
-        for source, places in of_source.items()
+        _sent(request, _publisher(access, source), feed, publications, trace, keep=keep)
+        for source, (_, publications) in of_source.items()
     ]
-    for places, found in zip(of_source.values(), await asyncio.gather(*sent), strict=True):
+    for (places, _), found in zip(of_source.values(), await asyncio.gather(*sent), strict=True):
         for place, result in zip(places, found, strict=True):
             results[place] = result
     return [result for result in results if result is not None]
 
 
+async def _published_entries(
+    request: Request, feed: str, path: EntryPath, file: Publication, *, keep: bool
+) -> tuple[list[Accepted | Rejected], list[int]]:
+    """Publish the entries of a file in one request to the sequencer, so in one transaction; where each entry begins."""
+    limits = broker_of(request).state.limits_of(feed)
+    found = await asyncio.to_thread(_entries, file.body, path, limits)
+    publications = [
+        file._replace(body=entry.document, id=None if file.id is None else f"{file.id}#{entry.number}")
+        for entry in found
+        if entry.error is None
+    ]
+    headers = dict(reversed(request.headers.items()))
+    publisher = _publisher(access_of(request), headers.get(CE_SOURCE.name, ""))
+    sent = iter(
+        await _sent(request, publisher, feed, publications, headers.get(NAME), keep=keep) if publications else ()
+    )
+    results = [next(sent) if entry.error is None else Rejected(entry.error) for entry in found]
+    return results, [entry.offset for entry in found]
+
+
+def _entries(body: bytes, path: EntryPath, limits: Limits) -> list[Entry]:
+    found: list[Entry] = []
+    size = 0
+    for entry in entries_of(body, path, limits=limits):
+        size += len(entry.document)
+        if len(found) == EVENTS or size > 2 * BATCH_BYTES:  # each repeats the namespaces of the elements around it
+            most = f"{EVENTS:,} entries, or {2 * BATCH_BYTES:,} bytes in them"
+            raise ProblemError(413, f"the body has more than {most}; send less per request (pathcast publish --split)")
+        found.append(entry)
+    return found
+
+
+def _split(request: Request) -> EntryPath | None:
+    """The path of `?split=`, if given."""
+    text = SPLIT.of(request) if request.scope["query_string"] else None
+    if text is None:
+        return None
+    try:
+        return parse_entry_path(text)
+    except PatternError as error:
+        supported = f"; supported: {error.supported}" if error.supported else ""
+        raise ProblemError(400, f"split is not a path of entries: {error.reason}{supported}") from None
+
+
+def _events(body: bytes) -> Sequence[Event]:
+    """The events of a batch; in place of one that is no CloudEvent, what is wrong with it."""
+    if body.count(b"{") <= _BRACES:
+        try:
+            whole: list[CloudEvent] = json.decode(body, type=list[CloudEvent])
+        except (MsgspecError, UnicodeDecodeError, RecursionError):
+            pass  # it is decoded again, event by event
+        else:
+            _check_count(len(whole))
+            return whole
+    events: list[Event] = []
+    try:
+        for item in items(body):
+            _check_count(len(events) + 1)
+            events.append(_event(item))
+    except (ValueError, RecursionError) as error:
+        reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
+        raise ProblemError(
+            400, f"the batch of CloudEvents is malformed: {reason}; GET /openapi.json describes it"
+        ) from None
+    return events
+
+
+def _check_count(events: int) -> None:
+    if events > EVENTS:
+        raise ProblemError(413, f"the batch has more than {EVENTS:,} events; send at most {EVENTS:,} per request")
+
+
+def _event(text: bytes) -> Event:
+    try:
+        event: CloudEvent = decoded(text, CloudEvent, "the event", distinct=False)
+    except ProblemError as error:
+        return error
+    return event
+
+
 async def _sent(
-    request: Request, publisher: str, feed: str, documents: list[Publication], *, keep: bool
+    request: Request, publisher: str, feed: str, documents: list[Publication], trace: str | None, *, keep: bool
 ) -> list[Accepted | Rejected]:
-    quotas_of(request).publish(access_of(request).tenant, sum(len(document.body) for document in documents))
-    tracing, header = tracing_of(request), request.headers.get("traceparent")
-    documents = with_trace(documents, header)
-    traced = nullcontext() if tracing is None else tracing.publishing(feed, documents, header)
-    with metrics_of(request).publishing(), traced as published:
-        future = broker_of(request).publish(feed, documents, publisher=publisher, keep_invalid=keep)
-        results = await result_of(request, future)
+    tenant, quotas = access_of(request).tenant, quotas_of(request)
+    quotas.admit_feed(tenant, feed)
+    quotas.publish(tenant, sum(len(document.body) for document in documents))
+    schema = SCHEMA.of(request) if request.scope["query_string"] else None
+    tracing = tracing_of(request)
+    documents = with_trace(documents, trace)
+    begin = time.perf_counter()
+    outcome: Awaited[list[Accepted | Rejected]] = completions_of(request).awaited()
+    with nullcontext() if tracing is None else tracing.publishing(feed, documents, trace) as published:
+        try:
+            broker_of(request).publish_for(
+                outcome, feed, documents, publisher=publisher, keep_invalid=keep, schema=schema, tenant=tenant
+            )
+            results = await outcome
+        finally:
+            quotas.settle_feed(tenant, feed)
         if published is not None:
             published(results)
-        return results
+    metrics_of(request).published(begin)
+    return results
 
 
 def _publisher(access: Access, source: str) -> str:
@@ -188,13 +330,11 @@ def _publisher(access: Access, source: str) -> str:
     return f"{access.tenant}/{access.name}/{source}"
 
 
-def _raw(request: Request, body: bytes) -> Publication:
+def _raw(headers: dict[str, str], media_type: str, body: bytes) -> Publication:
     """A document in the body; its attributes, if any, in the headers."""
-    headers = request.headers
-    id = CE_ID.of(request) or KEY.of(request)
+    id = headers.get(CE_ID.name) or headers.get(KEY.name)
     attributes = {key[3:]: value for key, value in headers.items() if key.startswith("ce-") and key != "ce-id"}
     attributes.pop("specversion", None)
-    media_type = headers.get("content-type", "").partition(";")[0].strip().lower()
     # curl's default for --data is no statement about the document.
     if media_type in ("", "application/x-www-form-urlencoded", "application/octet-stream"):
         media_type = "application/xml"

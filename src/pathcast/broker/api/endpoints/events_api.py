@@ -11,10 +11,12 @@
     : heartbeat
 
 A stream does not move the subscription's cursor. A reader that reads slowly costs its connection's buffer and nothing
-else: the next document is looked for when the previous one was taken.
+else: the next documents are looked for when the previous ones were taken. Events that are due together are written
+together, up to 64 KB.
 """
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Callable, Hashable
 from functools import partial
 from typing import TYPE_CHECKING, Final, NotRequired, TypedDict
@@ -23,57 +25,44 @@ from msgspec import json
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
-from pathcast.broker_log import DocumentRecord, Failure, StandingSubscription
-from pathcast.log import LogEntry, TrimmedError
+from pathcast.broker_log import DocumentRecord, StandingSubscription
+from pathcast.log import LogEntry, LogError, TrimmedError
 
-from ... import broker
 from ...broker import Broker
+from ...deliveries import delivery_leases
+from ..delivery_wakeups import FEEDS, Wakeups
+from ..document_events import DocumentEvent, DocumentEvents, ShownDocument
 from ..metrics import metrics_of
 from ..openapi import Answer, Choice, Content, Header, Text, describes
 from ..problems import ProblemError
 from ..request_context import access_of, broker_of, checked_name, subscription_of, tracing_of, wakeups_of
-from ..wakeups import FEEDS, Wakeups
 
 if TYPE_CHECKING:
     from ...observation.tracing import Tracing
 
+_LOGGER: Final = logging.getLogger(__name__)
 HEARTBEAT_SECONDS: Final = 15.0
 # Documents per search: a client that disconnects costs at most this many.
 _STEP: Final = 64
+# Subscriptions from which on those without deliveries are sorted out before the search.
+_MANY: Final = 4
+# Events that are due are written together, up to this many bytes and one event.
+_JOINED: Final = 1 << 16
 _HEADERS: Final = {"cache-control": "no-store", "x-accel-buffering": "no"}
 
 
 Gap = TypedDict("Gap", {"from": int, "to": int, "reason": str, "feed": NotRequired[str]})
 
 
-class ShownDocument(TypedDict):
-    """A document as deliveries show it; a body that is not UTF-8 comes in Base64. `time`: seconds since 1970, UTC."""
-
-    sequence: int
-    feed: str
-    time: float
-    media_type: str
-    id: NotRequired[str]
-    attributes: NotRequired[dict[str, str]]
-    error: NotRequired[Failure]
-    link: NotRequired[str]
-    body: NotRequired[str]
-    body_base64: NotRequired[bytes]
-
-
-class DocumentEvent(ShownDocument):
-    """A document in a subscriber's events, with the ids of the subscriptions that match."""
-
-    subscriptions: list[str]
-
-
 class End(TypedDict):
     """The data of `event: end`: the subscription was deleted."""
 
 
-LAST_EVENT_ID: Final = Header("last-event-id", "The id of the last event that came; the stream continues after it.")
-AFTER: Final = Text("after", "As Last-Event-ID, for clients that cannot send headers.")
-BODIES: Final = Choice("bodies", "Documents with their bodies, or with links to them.", ("inline", "links"))
+LAST_EVENT_ID: Final = Header(
+    "last-event-id", "The id of the last event received; the stream continues after this event."
+)
+AFTER: Final = Text("after", "The same as Last-Event-ID, for clients that cannot send headers.")
+BODIES: Final = Choice("bodies", "Send documents with their bodies, or with links to the bodies.", ("inline", "links"))
 _SCOPE: Final = "subscribe:{subscriber}"
 _PARAMETERS: Final = (LAST_EVENT_ID, AFTER, BODIES)
 _EVENTS: Final = Answer(
@@ -126,7 +115,7 @@ def _stream(
     inline = BODIES.of(request) == "inline"
     if request.method == "HEAD":  # the stream would never end, and the connection would serve no other request
         return Response(headers=_HEADERS, media_type="text/event-stream")
-    stream = EventStream(broker, wakeups_of(request), standing, keys, position)
+    stream = EventStream(broker, wakeups_of(request), standing, keys, position, request.app.state.document_events)
     stream.tracing = tracing_of(request)
     stream.delivered = partial(metrics_of(request).delivered, "events")
     events = stream.events(gap, inline=inline, named=named)
@@ -156,12 +145,16 @@ class EventStream:
         standing: Callable[[], list[tuple[str, StandingSubscription]]],
         keys: list[Hashable],
         position: int,
+        events: DocumentEvents,
     ) -> None:
         self._broker = broker
         self._wakeups = wakeups
-        self._standing = standing
+        self._find = standing
+        self._found_at, self._found = -1, list[tuple[str, StandingSubscription]]()
         self._keys = keys
         self._position = position
+        self._events = events
+        self.heartbeat_seconds = HEARTBEAT_SECONDS
         self._expired: dict[str, int] = {}  # per feed, the end of the last gap that was reported
         self.tracing: Tracing | None = None
         self.delivered: Callable[[list[int]], object] = list  # called with what was just written
@@ -172,19 +165,48 @@ class EventStream:
         yield _heartbeat(self._position)
         if gap is not None:
             yield _gap_event(gap)
-        while self._broker.failure is None:
+        while self._is_going():
+            seen, feeds = self._changes(), list(self._broker.indexes.values())
             with self._wakeups.registered(self._all_keys()) as event:
-                async for chunk in self._new(inline=inline, named=named):
-                    yield chunk
-                if not self._standing() and not named:
-                    yield b"event: end\ndata: {}\n\n"
-                    return
-                try:
-                    await asyncio.wait_for(event.wait(), HEARTBEAT_SECONDS)
-                except TimeoutError:
-                    # Everything up to here was searched, so a reader that resumes here misses nothing.
-                    self._position = max(self._position, await self._searched_position())
-                    yield _heartbeat(self._position)
+                # Registering costs a microsecond per subscription: once for many batches.
+                while self._is_going() and (seen, feeds) == (self._changes(), list(self._broker.indexes.values())):
+                    event.clear()
+                    try:
+                        async for chunk in self._new(inline=inline, named=named):
+                            yield chunk
+                    except LogError as error:  # the answer has begun, so it can only end
+                        _LOGGER.error("an event stream ends at %d: %s", self._position, error.reason)  # noqa: TRY400
+                        return
+                    if not self._standing() and not named:
+                        yield b"event: end\ndata: {}\n\n"
+                        return
+                    if not await self._woken(event):
+                        yield _heartbeat(self._position)
+
+    def _is_going(self) -> bool:
+        return self._broker.failure is None and not self._wakeups.closing
+
+    async def _woken(self, event: asyncio.Event) -> bool:
+        """Wait for something new; False if nothing came until the next heartbeat, whose position is searched."""
+        if self._wakeups.closing:
+            return True
+        try:
+            await asyncio.wait_for(event.wait(), self.heartbeat_seconds)
+        except TimeoutError:
+            # Everything up to here was searched, so a reader that resumes here misses nothing.
+            self._position = max(self._position, await self._searched_position())
+            return False
+        return True
+
+    def _changes(self) -> int:
+        return self._broker.state.subscription_changes
+
+    def _standing(self) -> list[tuple[str, StandingSubscription]]:
+        """The subscriptions, as of now."""
+        changes = self._changes()  # first: a change meanwhile is seen the next time
+        if changes != self._found_at:
+            self._found_at, self._found = changes, self._find()
+        return self._found
 
     def _all_keys(self) -> list[Hashable]:
         keys = [*self._keys, FEEDS]
@@ -213,29 +235,45 @@ class EventStream:
                 found, searched = await self._search()
             except TrimmedError as error:
                 for _, standing in self._standing():
-                    standing.failed(f"documents up to {error.first - 1} were trimmed before a stream came to them")
+                    standing.failed(f"the log trimmed documents up to {error.first - 1} before a stream sent them")
                 yield _gap_event({"from": self._position + 1, "to": error.first - 1, "reason": "trimmed"})
                 self._position = error.first - 1
                 continue
             sequences = sorted(found)
             try:
-                entries = self._broker.recent.cached(sequences)
-                if entries is None:
-                    entries = await asyncio.to_thread(self._broker.recent.entries, sequences)
+                entries = await self._events.documents(self._broker.recent, sequences)
             except TrimmedError:
                 continue
+            written = 0  # documents
             try:
-                for sequence, (entry, document) in zip(sequences, entries, strict=True):
-                    yield _document_event(entry, document, found[sequence] if named else None, inline=inline)
-                    self._position = sequence
-                    self.delivered([sequence])
+                while written < len(entries):
+                    some = self._joined(entries[written:], found if named else None, inline=inline)
+                    yield b"".join(some)
+                    self._position = sequences[written + len(some) - 1]
+                    self.delivered(sequences[written : written + len(some)])
                     if self.tracing is not None:
-                        self.tracing.delivered("events", entry, document)
+                        for entry, document in entries[written : written + len(some)]:
+                            self.tracing.delivered("events", entry, document)
+                    written += len(some)
             finally:
                 self._note(found)
             self._position = max(self._position, searched)
-            if searched >= head:
+            if searched >= head or self._wakeups.closing:
                 return
+
+    def _joined(
+        self, entries: list[tuple[LogEntry, DocumentRecord]], ids: dict[int, list[str]] | None, *, inline: bool
+    ) -> list[bytes]:
+        """The events of the first documents: those that are written together."""
+        events: list[bytes] = []
+        size = 0
+        for entry, document in entries:
+            own = None if ids is None else ids[entry.sequence]
+            events.append(self._events.event(entry, document, own, inline=inline))
+            size += len(events[-1])
+            if size >= _JOINED:
+                break
+        return events
 
     def _note(self, found: dict[int, list[str]]) -> None:
         """Keep for the status of each subscription which document was written last; once per search."""
@@ -258,9 +296,12 @@ class EventStream:
     async def _search(self) -> tuple[dict[int, list[str]], int]:
         """The next deliveries, each with the subscriptions it is for, and how far the search came."""
         position = self._position
-        standing = self._standing()
         results = []
-        searched = self._broker.matched_to
+        searched = self._broker.matched_to  # first: what comes meanwhile is for the next search
+        standing = self._standing()
+        if len(standing) >= _MANY:
+            quiet = self._broker.quiet([each for _, each in standing], position)
+            standing = [named for named, is_quiet in zip(standing, quiet, strict=True) if not is_quiet]
         for id, each in standing:
             quick = self._broker.deliveries(each, position, _STEP, scan=False)
             if quick.searched_to <= position < self._broker.matched_to:
@@ -283,37 +324,7 @@ def _gap_event(gap: Gap) -> bytes:
     return b"event: gap\ndata: %s\n\n" % json.encode(gap)
 
 
-def _document_event(entry: LogEntry, document: DocumentRecord, ids: list[str] | None, *, inline: bool) -> bytes:
-    content = shown_document(entry, document, inline=inline)
-    shown: ShownDocument | DocumentEvent = content if ids is None else {**content, "subscriptions": ids}
-    return b"id: %d\nevent: document\ndata: %s\n\n" % (entry.sequence, json.encode(shown))
-
-
-def shown_gap(gap: broker.Gap) -> Gap:
+def shown_gap(gap: delivery_leases.Gap) -> Gap:
     """A gap as deliveries show it: both ends inclusive."""
     shown: Gap = {"from": gap.begin, "to": gap.end - 1, "reason": gap.reason}
     return shown if gap.feed is None else {**shown, "feed": gap.feed}
-
-
-def shown_document(entry: LogEntry, document: DocumentRecord, *, inline: bool = True) -> ShownDocument:
-    """A document as deliveries show it; a body that is not UTF-8 comes in Base64."""
-    content: ShownDocument = {
-        "sequence": entry.sequence,
-        "feed": document.feed,
-        "time": entry.time / 1_000_000,
-        "media_type": document.media_type,
-    }
-    if document.id is not None:
-        content["id"] = document.id
-    if document.attributes:
-        content["attributes"] = document.attributes
-    if document.error is not None:
-        content["error"] = document.error
-    if not inline:
-        content["link"] = f"/v1/documents/{entry.sequence}"
-    else:
-        try:
-            content["body"] = entry.body.decode()
-        except UnicodeDecodeError:
-            content["body_base64"] = entry.body
-    return content

@@ -21,18 +21,19 @@ from ..openapi import Content, Text, WholeNumber, describes
 from ..problems import ProblemError
 from ..request_bodies import answer, body_of
 from ..request_context import access_of, broker_of, checked_name
-from .operations_api import not_a_document
+from .health_and_document_api import not_a_document
 from .subscriptions_api import ids_for
 
 PAGE: Final = 1_000
 _MOST: Final = (1 << 63) - 1
 
 
-SEQUENCE: Final = WholeNumber("sequence", "A document of the log.", None, _MOST)
+SEQUENCE: Final = WholeNumber("sequence", "The sequence of a document in the log.", None, _MOST)
 FEED: Final = Text("feed", "The feed of the document in the body, if no sequence is given.")
-SUBSCRIPTION: Final = Text("subscription", "Only this subscription, with every step of its pattern.")
-LIMIT: Final = WholeNumber("limit", "Subscriptions at most.", 100, PAGE)
-AFTER: Final = Text("after", "The last id of the page before.")
+SCHEMA: Final = Text("schema", "The schema of the document in the body, as if it were published with it.")
+SUBSCRIPTION: Final = Text("subscription", "Explain only this subscription, with every step of its pattern.")
+LIMIT: Final = WholeNumber("limit", "The largest number of subscriptions to return.", 100, PAGE)
+AFTER: Final = Text("after", "The last id of the previous page.")
 
 
 class ExplainedSubscription(TypedDict):
@@ -48,9 +49,13 @@ class ExplainedSubscription(TypedDict):
 
 
 class Explanation(TypedDict):
-    """Subscriptions in the order of their ids; `next` is the `after` of the next page."""
+    """Subscriptions in the order of their ids; `next` is the `after` of the next page.
+
+    `schema`: a mediator rewrote the document from it, and the rewritten document is explained.
+    """
 
     feed: str
+    schema: NotRequired[str]
     sequence: NotRequired[int]
     subscriptions: list[ExplainedSubscription]
     next: NotRequired[str]
@@ -59,7 +64,7 @@ class Explanation(TypedDict):
 @describes(
     "subscriptions",
     scope="read:{feed} subscribe:{subscriber}",
-    parameters=(SEQUENCE, FEED, SUBSCRIPTION, LIMIT, AFTER),
+    parameters=(SEQUENCE, FEED, SCHEMA, SUBSCRIPTION, LIMIT, AFTER),
     body=Content(None, "application/xml", "<nitf><title>Rain</title></nitf>"),
     body_is_optional=True,
     responses={200: Explanation},
@@ -97,6 +102,8 @@ async def explain(request: Request) -> Response:
         "feed": about.feed,
         "subscriptions": [_shown(each, steps=one is not None) for each in found],
     }
+    if about.schema is not None:
+        result["schema"] = about.schema
     if SEQUENCE.is_in(request):
         result["sequence"] = about.sequence
     if len(found) < len(chosen):
@@ -110,7 +117,11 @@ async def _body(request: Request) -> bytes:
     """The document in the body, if it may be read as one of a feed."""
     given = FEED.of(request)
     if SEQUENCE.is_in(request) == (given is not None):
-        raise ProblemError(400, "give either sequence=… (a document of the log) or feed=… and the document as the body")
+        raise ProblemError(
+            400,
+            f"exactly one of sequence and feed must be given, got {'both' if given is not None else 'neither'}; send "
+            "sequence=… for a document of the log, or feed=… with the document as the body",
+        )
     if given is None:
         return b""
     feed = checked_name(given, "feed")
@@ -122,7 +133,7 @@ async def _about(request: Request, body: bytes) -> Explanations:
     """What is explained; the answers for masked and for missing documents are the same."""
     access, broker, feed = access_of(request), broker_of(request), FEED.of(request)
     if feed is not None:
-        return await asyncio.to_thread(Explanations.of_new, broker, access.tenant, feed, body)
+        return await asyncio.to_thread(Explanations.of_new, broker, access.tenant, feed, body, SCHEMA.of(request))
     sequence = SEQUENCE.of(request)
     try:
         found = await asyncio.to_thread(Explanations.of_logged, broker, access.tenant, sequence)

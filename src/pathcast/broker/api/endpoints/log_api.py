@@ -35,12 +35,12 @@ MEDIA_TYPE: Final = "application/vnd.apache.arrow.stream"
 _END: Final = (1 << 63) - 2
 
 
-FROM: Final = WholeNumber("from", "The first record; without it, the oldest.", None, _END)
-TO: Final = WholeNumber("to", "The last record, inclusive; the answer may end before.", _END, _END)
+FROM: Final = WholeNumber("from", "The first record; the default is the oldest.", None, _END)
+TO: Final = WholeNumber("to", "The last record, inclusive; the answer may end earlier.", _END, _END)
 KINDS_WANTED: Final = Text("kinds", f"Kinds of records, separated by commas: {', '.join(KINDS)}.")
-FEEDS_WANTED: Final = Text("feeds", "Feeds, separated by commas; without it, all.")
-BODIES: Final = Choice("bodies", "Whether documents come with their bodies.", ("inline", "none"))
-LEASE: Final = Text("lease", "A lease that keeps these records, and is extended.")
+FEEDS_WANTED: Final = Text("feeds", "Feeds, separated by commas; the default is all.")
+BODIES: Final = Choice("bodies", "Send documents with or without their bodies.", ("inline", "none"))
+LEASE: Final = Text("lease", "A lease on these records; the request extends it.")
 
 
 class LeaseRequest(Struct, forbid_unknown_fields=True):
@@ -87,14 +87,17 @@ async def read_log(request: Request) -> Response:
     head = broker.matched_to
     begin = FROM.of(request, broker.log.first)
     if begin < 1:
-        raise ProblemError(400, "from must be at least 1, got 0; omit it to read from the oldest record on")
+        raise ProblemError(400, f"from must be at least 1, got {begin}; omit it to read from the oldest record on")
     if begin > head + 1:
         raise ProblemError(
             422,
-            f"from={begin} is beyond the end of the log, which has records up to {head}; give a sequence of this log",
+            f"from={begin} is beyond the end of the log, whose last record is {head}; give at most {head + 1}",
         )
     to = min(TO.of(request), head, begin + RANGE - 1)
-    wanted = Wanted(begin, max(begin, to + 1), _kinds(request), _feeds(request), BODIES.of(request) == "inline")
+    expired = {feed: before for feed, before in broker.state.expired.copy().items() if before > broker.log.first}
+    wanted = Wanted(
+        begin, max(begin, to + 1), _kinds(request), _feeds(request), BODIES.of(request) == "inline", expired
+    )
     lease = LEASE.of(request)
     if lease is not None and await asyncio.to_thread(broker.leases.extend, lease) is None:
         raise _no_lease()
@@ -143,7 +146,8 @@ async def post_lease(request: Request) -> Response:
     head = broker.matched_to
     if wanted.begin is not None and wanted.begin > head + 1:
         raise ProblemError(
-            422, f"from={wanted.begin} is beyond the end of the log, which has records up to {head}; give less"
+            422,
+            f"from={wanted.begin} is beyond the end of the log, whose last record is {head}; give at most {head + 1}",
         )
     lease = await _taken(broker.leases.take, wanted.begin)
     return answer(_shown(broker, lease), 201)
@@ -190,7 +194,7 @@ def _whole_log(request: Request) -> Broker:
     if any(span.record.pattern is not None for span in broker.state.guards.get(access.tenant, ())):
         raise ProblemError(
             403,
-            f"tenant {access.tenant!r} has a guard, and the log has what guards mask; "
+            f"tenant {access.tenant!r} has a guard, so its tokens cannot read the log, which has the masked values; "
             "use a token of a tenant without a guard",
         )
     return broker
@@ -207,7 +211,7 @@ async def _taken(take: Any, *arguments: Any) -> Any:
 async def _lease_request(request: Request) -> LeaseRequest:
     wanted: LeaseRequest = decoded(await body_of(request, JSON_BYTES) or b"{}", LeaseRequest, "the lease")
     if wanted.begin is not None and wanted.begin < 1:
-        raise ProblemError(422, f"from must be at least 1, got {wanted.begin}")
+        raise ProblemError(422, f"from must be at least 1, got {wanted.begin}; omit it to keep the oldest records")
     return wanted
 
 

@@ -19,20 +19,26 @@ from starlette.responses import Response
 
 from pathcast.broker_log import CursorRecord, DeadLetter, LastDelivery, LastError, StandingSubscription
 
-from ...broker import Broker, Pulled
+from ...broker import Broker
+from ...deliveries.delivery_leases import Pulled
 from ...webhooks.sink_worker import SinkStatus
+from ..document_events import ShownDocument, shown_document
 from ..metrics import metrics_of
 from ..openapi import Content, WholeNumber, describes
 from ..problems import ProblemError
 from ..request_bodies import JSON_BYTES, answer, body_of, decoded
 from ..request_context import access_of, broker_of, result_of, subscription_of, tracing_of, wakeups_of, webhooks_of
-from .events_api import Gap, ShownDocument, shown_document, shown_gap
-from .starting_point import sequence_of
+from .delivery_start import sequence_of
+from .events_api import Gap, shown_gap
 
-LIMIT: Final = WholeNumber("limit", "Deliveries at most.", 100, 1_000)
-WAIT: Final = WholeNumber("wait", "Seconds to wait until there is a delivery.", 0, 60)
-LETTERS: Final = WholeNumber("limit", "Dead letters at most.", 100, 1_000)
-AFTER: Final = WholeNumber("after", "The last sequence of the page before.", 0, 1 << 62)
+LIMIT: Final = WholeNumber("limit", "The largest number of deliveries to return.", 100, 1_000)
+WAIT: Final = WholeNumber("wait", "Seconds to wait for a delivery.", 0, 60)
+LETTERS: Final = WholeNumber("limit", "The largest number of dead letters to return.", 100, 1_000)
+# Deliveries that one request acknowledges or gives back: each may have to be looked up.
+SEQUENCES: Final = 10_000
+# Those that one call of a thread looks up.
+_LOOKUPS: Final = 1_000
+AFTER: Final = WholeNumber("after", "The last sequence of the previous page.", 0, 1 << 62)
 _SCOPE: Final = "subscribe:{subscriber}"
 
 
@@ -132,7 +138,9 @@ async def pull(request: Request) -> Response:
         with wakeups.registered(keys) as event:
             pulled = await asyncio.to_thread(_pulled, request, standing, limit)
             left = deadline - asyncio.get_running_loop().time()
-            if pulled.deliveries or pulled.gap or left <= 0:
+            if pulled.more and not (pulled.deliveries or pulled.gap or wakeups.closing):
+                continue  # a thread for each step of a long search: those of other requests come in between
+            if pulled.deliveries or pulled.gap or left <= 0 or wakeups.closing:
                 _note(standing, pulled)
                 tracing = tracing_of(request)
                 if tracing is not None:
@@ -150,18 +158,22 @@ async def pull(request: Request) -> Response:
 def _note(standing: StandingSubscription, pulled: Pulled) -> None:
     """Keep for the status what was delivered last, and what went wrong."""
     if pulled.gap is not None:
-        standing.failed(f"documents {pulled.gap.begin} to {pulled.gap.end - 1} were trimmed before they were pulled")
+        standing.failed(
+            f"the log trimmed documents {pulled.gap.begin} to {pulled.gap.end - 1} before a request pulled them"
+        )
     again = [each for each in pulled.deliveries if each.attempt > 1]
     if again:
         sequence, attempt = again[-1].entry.sequence, again[-1].attempt
-        standing.failed(f"document {sequence} was not acknowledged; this is attempt {attempt}")
+        standing.failed(f"the subscriber did not acknowledge document {sequence}; delivered again, attempt {attempt}")
     if pulled.deliveries:
         standing.delivered(pulled.deliveries[-1].entry.sequence, "pull")
 
 
 def _check_pullable(standing: StandingSubscription) -> None:
     if standing.record.sink is not None and standing.disabled is None:
-        raise ProblemError(409, "deliveries of this subscription are sent to its sink; remove the sink to pull them")
+        raise ProblemError(
+            409, f"subscription {standing.record.id!r} has a sink, so it cannot be pulled; remove the sink"
+        )
 
 
 def _pulled(request: Request, standing: StandingSubscription, limit: int) -> Pulled:
@@ -174,6 +186,7 @@ def _pulled(request: Request, standing: StandingSubscription, limit: int) -> Pul
         lease_seconds=config.get("ack_wait", 30.0),
         in_flight=config.get("in_flight", 256),
         max_deliver=config.get("max_deliver"),
+        steps=1,
     )
 
 
@@ -193,19 +206,29 @@ def _shown(pulled: Pulled) -> Deliveries:
     scope=_SCOPE,
     body=Content(Sequences, example={"sequences": [4711]}),
     responses={200: Acknowledged},
-    errors={404: "", 422: "`unknown` lists sequences that are no deliveries; the others are acknowledged.", 507: ""},
+    errors={
+        404: "",
+        422: "`unknown` lists sequences that are not open deliveries; the others are acknowledged.",
+        507: "",
+    },
 )
 async def acknowledge(request: Request) -> Response:
     """POST /v1/subscriptions/{id}:ack: acknowledge deliveries; 200 once that is durable."""
     subscription_of(request)
     wanted = await _sequences(request)
     tenant, id = access_of(request).tenant, request.path_params["id"]
-    future, unknown = await asyncio.to_thread(broker_of(request).acknowledge, tenant, id, wanted.sequences)
-    await result_of(request, future)
+    unknown: list[int] = []
+    for begin in range(0, len(wanted.sequences), _LOOKUPS):
+        some = wanted.sequences[begin : begin + _LOOKUPS]
+        future, unknown_now = await asyncio.to_thread(broker_of(request).acknowledge, tenant, id, some)
+        unknown += unknown_now
+        await result_of(request, future)
     if unknown:
         raise ProblemError(
             422,
-            f"{len(unknown)} of the sequences are no deliveries of {id!r}; the others are acknowledged",
+            f"{len(unknown)} of the sequences, listed in `unknown`, are not open deliveries of subscription "
+            f"{id!r}; omit "
+            "them (the others are acknowledged)",
             more={"unknown": unknown},
         )
     return answer({"acknowledged": len(wanted.sequences)})
@@ -245,7 +268,9 @@ async def replay(request: Request) -> Response:
     tenant, id = access_of(request).tenant, request.path_params["id"]
     if sum((wanted.begin is not None, wanted.sequence is not None, wanted.dead_letters)) != 1:
         raise ProblemError(
-            422, 'a replay needs one of {"from": "now" | N | "TIME"}, {"sequence": N}, {"dead_letters": true}'
+            422,
+            "the replay request must have exactly one of from, sequence and dead_letters; send "
+            '{"from": "now" | N | "TIME"}, {"sequence": N} or {"dead_letters": true}',
         )
     if wanted.dead_letters:
         await _buried(request)
@@ -261,7 +286,7 @@ async def replay(request: Request) -> Response:
     if not 1 <= begin <= broker.matched_to + 1:
         raise ProblemError(422, f"{name} must be between 1 and {broker.matched_to + 1}, got {begin}")
     if begin < broker.log.first:
-        raise ProblemError(410, f"documents before {broker.log.first} were trimmed; replay from {broker.log.first}")
+        raise ProblemError(410, f"the log trimmed document {begin}; replay from {broker.log.first}, the oldest record")
     await result_of(request, broker.change([CursorRecord(tenant, id, begin - 1, replay=True)]))
     return answer(_status(broker, id, standing))
 
@@ -324,4 +349,8 @@ def _status(broker: Broker, id: str, standing: StandingSubscription) -> Status:
 
 async def _sequences(request: Request) -> Sequences:
     wanted: Sequences = decoded(await body_of(request, JSON_BYTES), Sequences, "the list of sequences")
+    if len(wanted.sequences) > SEQUENCES:
+        raise ProblemError(
+            413, f"the list has {len(wanted.sequences):,} sequences; send at most {SEQUENCES:,} per request"
+        )
     return wanted

@@ -17,10 +17,10 @@ from pathcast.errors import PathcastError
 from pathcast.log import Log
 from pathcast.patterns import parse
 
-from ..access import Access
 from ..problems import ProblemError, problem_of
 from ..request_context import checked_name
-from .starting_point import sequence_of
+from ..request_sender import Access
+from .delivery_start import sequence_of
 
 # Bounds on one expression and its namespaces.
 NAMESPACES: Final = 64
@@ -64,7 +64,12 @@ class Definition(Struct, forbid_unknown_fields=True):
     def filter(self) -> XPathFilter:
         """The one filter of the definition."""
         if (self.xpath is None) == (self.filters is None):
-            raise ProblemError(422, 'a subscription needs either xpath or filters, for example {"xpath": "//title"}')
+            raise ProblemError(
+                422,
+                "a subscription must have exactly one of xpath and filters, got "
+                f"{'neither' if self.xpath is None else 'both'}; send for example "
+                '{"xpath": "//title"}',
+            )
         if self.xpath is not None:
             return XPathFilter(self.xpath)
         if self.filters is None or len(self.filters) != 1:
@@ -87,7 +92,10 @@ def record_of(definition: Definition, id: str, access: Access, log: Log) -> Subs
     for feed in definition.feeds:
         access.check_read(checked_name(feed, "feed"))
     if not definition.feeds and access.read is not None:
-        raise ProblemError(403, "this token reads some feeds only; name them in feeds")
+        raise ProblemError(
+            403,
+            "feeds is empty, which means all feeds, but this token reads only some; name feeds that the token reads",
+        )
     wanted = definition.filter()
     if len(wanted.namespaces) > NAMESPACES:
         raise ProblemError(422, f"namespaces has {len(wanted.namespaces)} items; give at most {NAMESPACES}")

@@ -13,12 +13,12 @@ from pathcast.errors import PathcastError
 
 from ...broker import Broker
 from ...webhooks.webhook_delivery import WebhookDelivery
-from ..access import Access
 from ..body_lines import Line, line_groups
 from ..openapi import NDJSON, Answer, Content, Text, WholeNumber, describes
 from ..problems import ProblemError, problem_of
 from ..request_bodies import JSON_BYTES, answer, body_of, decoded
 from ..request_context import access_of, broker_of, checked_name, quotas_of, result_of, subscription_of, webhooks_of
+from ..request_sender import Access
 from .subscription_definition import Definition, Subscription, record_of, shown
 from .subscription_search import count, page, wanted_by
 
@@ -64,10 +64,10 @@ class BulkResult(TypedDict):
     errors: list[LineError]
 
 
-LIMIT: Final = WholeNumber("limit", "Subscriptions at most.", 100, PAGE)
-AFTER: Final = Text("after", "The last id of the page before.")
-SUBSCRIBER: Final = Text("subscriber", "Only those of this subscriber.")
-SEARCH: Final = Text("q", "Only those whose id, subscriber or expression contains this text.")
+LIMIT: Final = WholeNumber("limit", "The largest number of subscriptions to return.", 100, PAGE)
+AFTER: Final = Text("after", "The last id of the previous page.")
+SUBSCRIBER: Final = Text("subscriber", "Only subscriptions of this subscriber.")
+SEARCH: Final = Text("q", "Only subscriptions whose id, subscriber or expression contains this text.")
 _SCOPE: Final = "subscribe:{subscriber}"
 _LINES: Final = """\
 {"id": "titles", "xpath": "//title", "feeds": ["news"]}
@@ -110,7 +110,9 @@ async def put_subscription(request: Request) -> Response:
         quotas.settle([record])
     found = broker.state.subscriptions.get((access.tenant, id))
     if found is None:
-        raise ProblemError(409, f"subscription {id!r} was deleted at the same time; put it again")
+        raise ProblemError(
+            409, f"another request deleted subscription {id!r} at the same time; send this request again"
+        )
     content = shown(id, found)
     if before is None and record.sink is not None:
         content["secret"] = await asyncio.to_thread(webhooks.keys.secret_of, access.tenant, id, found.created)
@@ -128,7 +130,7 @@ async def get_secret(request: Request) -> Response:
     """GET /v1/subscriptions/{id}/secret: read what the subscription's webhooks are signed with."""
     standing, id = subscription_of(request), request.path_params["id"]
     if standing.record.sink is None:
-        raise ProblemError(404, f"subscription {id!r} has no sink, so it needs no secret")
+        raise ProblemError(404, f"subscription {id!r} has no secret, because it has no sink; set its sink first")
     secret_of = webhooks_of(request).keys.secret_of
     secret = await asyncio.to_thread(secret_of, access_of(request).tenant, id, standing.created)
     return answer({"secret": secret}, headers={"cache-control": "no-store"})
@@ -181,7 +183,7 @@ def ids_for(access: Access, state: BrokerState) -> list[str]:
     "subscriptions",
     scope=f"{_SCOPE} read:{{feed}}",
     body=Content(BulkItem, NDJSON, _LINES, line=True),
-    responses={200: BulkResult, 422: Answer(BulkResult, "No line was accepted.")},
+    responses={200: BulkResult, 422: Answer(BulkResult, "The broker accepted no line.")},
     errors=(507,),
 )
 async def post_subscriptions(request: Request) -> Response:

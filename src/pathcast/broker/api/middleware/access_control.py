@@ -22,11 +22,12 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from ...tokens.scopes import administers, names_of
 from ...tokens.token import TokenRecord
 from ...tokens.token_file import Tokens
-from ..access import LOCAL, Access
 from ..problems import ProblemError, answered
+from ..request_sender import LOCAL, Access
 
 # Asked by machines that start and watch the server; the answers hold no data.
 OPEN_PATHS: Final = frozenset({"/healthz", "/readyz"})
+_SENT_BY_BROWSERS: Final = frozenset({b"origin", b"sec-fetch-site"})
 _CHALLENGE: Final = 'Bearer realm="pathcast"'
 
 
@@ -50,9 +51,8 @@ class AccessControl:
         if scope["type"] != "http" or scope["path"] in OPEN_PATHS:
             await self._app(scope, receive, send)
             return
-        headers = Headers(scope=scope)
         try:
-            record = self._checked(headers, scope)
+            record = self._checked(scope)
         except ProblemError as problem:
             await answered(scope, problem)(scope, receive, send)
             return
@@ -66,22 +66,29 @@ class AccessControl:
         except RevokedError:
             return
 
-    def _checked(self, headers: Headers, scope: Scope) -> TokenRecord | None:
+    def _checked(self, scope: Scope) -> TokenRecord | None:
         """The token of a request; None for a local user where there are no tokens."""
         if self._tokens is None:
-            self._check_host(headers)
-            self._check_origin(headers, scope)
+            # Programs send neither Origin nor Sec-Fetch-Site, so most requests need one pass over their headers.
+            self._check_host([value.decode("latin-1") for name, value in scope["headers"] if name == b"host"])
+            if any(name in _SENT_BY_BROWSERS for name, _ in scope["headers"]):
+                self._check_origin(Headers(scope=scope), scope)
             return None
+        headers = Headers(scope=scope)
         kind, _, text = headers.get("authorization", "").partition(" ")
         if kind.lower() != "bearer" or not text.strip():
             raise ProblemError(
                 401,
-                "this server needs an access token; send the header Authorization: Bearer TOKEN",
+                "the request has no access token; send the header Authorization: Bearer TOKEN",
                 headers={"www-authenticate": _CHALLENGE},
             )
         record = self._tokens.find(text.strip())
         if self._tokens.error is not None:
-            raise ProblemError(503, "the server cannot read its tokens; its log says why", headers={"retry-after": "5"})
+            raise ProblemError(
+                503,
+                "the server cannot read its tokens file; the operator finds the reason in the server's log",
+                headers={"retry-after": "5"},
+            )
         if record is None:
             raise ProblemError(
                 401,
@@ -90,13 +97,13 @@ class AccessControl:
             )
         return record
 
-    def _check_host(self, headers: Headers) -> None:
-        given = headers.getlist("host")
+    def _check_host(self, given: list[str]) -> None:
         name = _host_name(given[0]) if len(given) == 1 else ""
         if not (name in self._hosts or names_this_machine(name)):
             raise ProblemError(
                 403,
-                "the Host header does not name this machine; use localhost, or list the name in server.hosts",
+                f"the Host header {', '.join(given)[:100]!r} does not name this machine; use localhost, or list the "
+                "name in server.hosts",
             )
 
     def _check_origin(self, headers: Headers, scope: Scope) -> None:
@@ -104,11 +111,17 @@ class AccessControl:
         if origin is not None:
             own = f"{scope['scheme']}://{headers['host']}"
             if origin.lower() != own.lower() and origin.lower() not in self._origins:
-                raise ProblemError(403, "pages of other origins have no access; list the origin in server.origins")
+                raise ProblemError(
+                    403,
+                    f"web pages of origin {origin[:100]!r} have no access; ask the operator to list it in "
+                    "server.origins",
+                )
         elif headers.get("sec-fetch-site", "none") in ("cross-site", "same-site") and not (
             scope["method"] == "GET" and headers.get("sec-fetch-mode") == "navigate"
         ):
-            raise ProblemError(403, "pages of other sites have no access; list their origin in server.origins")
+            raise ProblemError(
+                403, "web pages of other sites have no access; ask the operator to list the origin in server.origins"
+            )
 
     def _while_valid(self, record: TokenRecord, send: Send) -> Send:
         """`send` that ends an answer when its token is no longer valid."""

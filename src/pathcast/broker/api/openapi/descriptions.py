@@ -22,26 +22,26 @@ NDJSON: Final = "application/x-ndjson"
 # Groups of operations, in the order in which a reader needs them.
 TAGS: Final = {
     "documents": "Publish documents to feeds, and read them.",
-    "subscriptions": "Which documents a subscriber receives.",
+    "subscriptions": "Choose the documents that a subscriber receives.",
     "deliveries": "Receive the documents that match: as server-sent events, or by pulling and acknowledging.",
-    "feeds": "Names and settings of feeds.",
-    "tenants": "What tenants may see.",
-    "log": "The records of the broker's log, for administrators.",
-    "operation": "What machines and people that run the broker ask.",
+    "feeds": "List and configure feeds.",
+    "tenants": "Set guards, which limit the documents that a tenant sees.",
+    "log": "Read the records of the broker's log, as an administrator.",
+    "operation": "Check health and read metrics.",
 }
 # What an error means, unless the operation describes it better.
 ERRORS: Final = {
-    400: "Malformed: `detail` names the parameter, or the place in the body.",
+    400: "The request is malformed: `detail` names the parameter, or the place in the body.",
     401: "The access token is missing, unknown, revoked or expired.",
     403: "The token lacks a scope that `detail` names.",
-    404: "No such thing.",
+    404: "The path names something that does not exist.",
     408: "The client disconnected, or was too slow, before the end of its body.",
-    409: "Somebody else changed the same thing at the same time.",
-    410: "Trimmed: the log no longer has it. `first` is the oldest record that it has.",
+    409: "Another request changed the same resource at the same time.",
+    410: "The log has trimmed the record. `first` is its oldest record.",
     413: "The body is too large.",
-    422: "Well-formed, but not acceptable: `detail` says why.",
-    429: "More than a quota allows; try again after `Retry-After` seconds.",
-    503: "The broker cannot do this now; try again after `Retry-After` seconds.",
+    422: "The request is well-formed, but invalid: `detail` has the reason.",
+    429: "The request exceeds a quota; try again after `Retry-After` seconds.",
+    503: "The broker is temporarily unable to answer; try again after `Retry-After` seconds.",
     507: "The disk is full.",
 }
 _DOCSTRING: Final = re.compile(r"(GET|PUT|POST|DELETE|PATCH) (/\S*): (.+)", re.DOTALL)

@@ -51,7 +51,7 @@ class Problem(TypedDict):
     """An error (RFC 9457): `detail` says what is wrong and what to do; `line` and `column` where, if that is known.
 
     `first` is the oldest record of a trimmed log, `active` the broker that a standby refers to, `unknown` the sequences
-    that are no deliveries.
+    that are no deliveries, `document` the place of a document in the body or in the upload `upload`.
     """
 
     title: str
@@ -64,6 +64,8 @@ class Problem(TypedDict):
     first: NotRequired[int]
     unknown: NotRequired[list[int]]
     active: NotRequired[str]
+    upload: NotRequired[str]
+    document: NotRequired[int]
 
 
 def openapi(routes: Iterable[BaseRoute]) -> dict[str, Any]:

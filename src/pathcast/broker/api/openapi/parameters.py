@@ -125,6 +125,7 @@ _IN_PATHS: Final = (
     PathName("id", "A subscription of the token's tenant."),
     PathName("name", "A subscriber of the token's tenant."),
     PathName("tenant", "A tenant."),
+    PathName("upload", "The id of an upload."),
     PathName("lease", "The id of a read lease."),
     Sequence("sequence", "The place of a document in the log."),
 )

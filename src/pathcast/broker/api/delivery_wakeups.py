@@ -2,7 +2,8 @@
 
 A reader waits under keys: the patterns of its subscriptions, per feed, and the subscriptions themselves. After each
 batch the sequencer's thread looks up which of the batch's patterns somebody waits for, one look-up in an array per
-match, and wakes only those readers. Ten thousand idle readers cost nothing per batch.
+match, or per pattern of a set that documents share, and wakes only those readers. Ten thousand idle readers cost
+nothing per batch.
 
 Invariant: a reader registers before it searches, so a batch that comes in between wakes it.
 """
@@ -14,7 +15,7 @@ from typing import Final
 
 import numpy as np
 
-from ..sequencer import Processed
+from ..sequencing.batch_processing import Processed
 
 # The key of readers that wait for feeds that do not exist yet.
 FEEDS: Final = "feeds"
@@ -28,6 +29,7 @@ class Wakeups:
         self._waiting: dict[Hashable, set[asyncio.Event]] = {}
         self._marks: dict[str, np.ndarray[tuple[int], np.dtype[np.bool_]]] = {}
         self._feeds: set[str] = set()
+        self.closing = False  # the server stops: readers return what there is
 
     @contextmanager
     def registered(self, keys: Iterable[Hashable]) -> Iterator[asyncio.Event]:
@@ -38,6 +40,8 @@ class Wakeups:
             self._waiting.setdefault(key, set()).add(event)
             if isinstance(key, tuple) and key[0] == "pattern":
                 self._mark(key[1], key[2], waited=True)
+        if self.closing:
+            event.set()
         try:
             yield event
         finally:
@@ -48,6 +52,13 @@ class Wakeups:
                     del self._waiting[key]
                     if isinstance(key, tuple) and key[0] == "pattern":
                         self._mark(key[1], key[2], waited=False)
+
+    def close(self) -> None:
+        """Wake all readers permanently, because the server stops."""
+        self.closing = True
+        for events in self._waiting.values():
+            for event in events:
+                event.set()
 
     def _mark(self, feed: str, pattern: int, *, waited: bool) -> None:
         marks = self._marks.get(feed)
@@ -62,13 +73,14 @@ class Wakeups:
         """A batch was matched; called in the sequencer's thread."""
         keys: list[Hashable] = [("subscription", tenant, id) for tenant, id, _ in done.changed]
         keys += [("subscriber", tenant, subscriber) for tenant, _, subscriber in done.changed]
-        for feed, batch in done.matches.items():
+        for feed, batch in done.matches:
             if feed not in self._feeds:
                 self._feeds.add(feed)
                 keys.append(FEEDS)
             marks = self._marks.get(feed)
             if marks is not None:
-                known = batch.patterns[batch.patterns < len(marks)]
+                occurring = batch.occurring
+                known = occurring[occurring < len(marks)]
                 keys += [("pattern", feed, pattern) for pattern in np.unique(known[marks[known]]).tolist()]
         if keys:
             self._in_loop(self._wake, keys)

@@ -6,21 +6,28 @@ comes to a part of the log which is not matched yet reads that part by itself (d
 Cost: that of reading and matching all documents that the log retains, once, in a thread of its own.
 """
 
+import logging
 import threading
 from collections.abc import Mapping
+from typing import Final
 
-from pathcast.broker_log import groups_of_documents
-from pathcast.log import Log, TrimmedError
+from pathcast.broker_log import MediatorSpans, groups_of_documents
+from pathcast.log import Log, LogError, TrimmedError
 
-from .feed_index import FeedIndex
+from ..feed_index import FeedIndex
+
+_LOGGER: Final = logging.getLogger(__name__)
 
 
 class Rebuild:
     """Matches the documents before `end` against the patterns that are `rebuilt`."""
 
-    def __init__(self, log: Log, indexes: Mapping[str, FeedIndex], end: int) -> None:
+    def __init__(
+        self, log: Log, indexes: Mapping[str, FeedIndex], end: int, mediators: Mapping[str, MediatorSpans]
+    ) -> None:
         self._log = log
         self._indexes = dict(indexes)
+        self._mediators = dict(mediators)  # a trim meanwhile forgets those of documents that this may still have
         self._end = end
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run, name="rebuild", daemon=True)
@@ -47,16 +54,19 @@ class Rebuild:
                 for group in groups_of_documents(self._log, begin, self._end):
                     if self._stopped.is_set():
                         return
-                    for name, (sequences, bodies) in group.items():
+                    for name, documents in group.items():
                         index = self._indexes.get(name)
                         if index is None:  # the feed was deleted: its documents have expired
                             continue
-                        index.earlier.append(index.match_again(sequences, bodies))
-                    begin = 1 + max(sequences[-1] for sequences, _ in group.values())
+                        index.earlier.append(index.match_again(documents, self._mediators.get(name, ())))
+                    begin = 1 + max(documents.sequences[-1] for documents in group.values())
                     self._complete(begin - 1)
             except TrimmedError as error:
                 begin = error.first
                 continue
+            except LogError as error:
+                _LOGGER.error("searches for older documents read the log, without an index: %s", error.reason)  # noqa: TRY400
+                return
             self._complete(self._end - 1)
             return
 

@@ -52,7 +52,9 @@ async def get_document(request: Request) -> Response:
 
 def not_a_document(sequence: int) -> ProblemError:
     """The answer for a record that is no document, and for a document that the sender may not read."""
-    return ProblemError(404, f"record {sequence} is not a document that you may read")
+    return ProblemError(
+        404, f"record {sequence} is not a document that this token may read; give the sequence of another document"
+    )
 
 
 @describes("operation", responses={200: _TEXT, 503: Answer(_TEXT, "The broker has stopped.")})

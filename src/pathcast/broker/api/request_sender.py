@@ -23,25 +23,31 @@ class Access(NamedTuple):
         """Raise `ProblemError` unless the sender may publish to a feed."""
         if self.publish is not None and feed not in self.publish:
             raise ProblemError(
-                403, f"this token must not publish to feed {feed!r}; use a token with scope publish:{feed}"
+                403, f"the token lacks the scope to publish to feed {feed!r}; use a token with scope publish:{feed}"
             )
 
     def check_read(self, feed: str) -> None:
         """Raise `ProblemError` unless the sender may read a feed."""
         if self.read is not None and feed not in self.read:
-            raise ProblemError(403, f"this token must not read feed {feed!r}; use a token with scope read:{feed}")
+            raise ProblemError(
+                403, f"the token lacks the scope to read feed {feed!r}; use a token with scope read:{feed}"
+            )
 
     def check_subscriber(self, subscriber: str) -> None:
         """Raise `ProblemError` unless the sender may act as a subscriber."""
         if self.subscribers is not None and subscriber not in self.subscribers:
             raise ProblemError(
-                403, f"this token must not subscribe as {subscriber!r}; use a token with scope subscribe:{subscriber}"
+                403,
+                f"the token lacks the scope to subscribe as {subscriber!r}; use a token with scope "
+                f"subscribe:{subscriber}",
             )
 
     def check_administer(self) -> None:
         """Raise `ProblemError` unless the sender is an administrator."""
         if not self.administer:
-            raise ProblemError(403, "this request needs scope administer; use a token that has it")
+            raise ProblemError(
+                403, "the token lacks scope administer, which this request needs; use a token with scope administer"
+            )
 
 
 LOCAL: Final = Access("default", "local", None, None, None, administer=True)

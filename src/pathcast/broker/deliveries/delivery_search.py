@@ -12,15 +12,21 @@ Invariant: the answer is that of the document, the version and the guard alone, 
 Cost: the index, microseconds; the log, some 20 µs per document, `_SCAN` documents per call at most.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
-import numpy as np
-
-from pathcast.broker_log import GuardSpans, StandingSubscription, groups_of_documents, guard_at, pieces
+from pathcast.broker_log import (
+    GuardSpans,
+    MediatorSpans,
+    StandingSubscription,
+    groups_of_documents,
+    guard_at,
+    pieces,
+)
 from pathcast.log import Log
 
-from .feed_index import FeedIndex
+from ..feed_index import FeedIndex
+from .feed_matches import LatestMatches
 
 # Records that one call reads from the log at most, so that a caller sees progress.
 _SCAN: Final = 4_096
@@ -44,12 +50,14 @@ class DeliverySearch:
         indexes: dict[str, FeedIndex],
         guards: Mapping[str, GuardSpans],
         expired: Mapping[str, int] | None = None,
+        mediators: Mapping[str, MediatorSpans] | None = None,
     ) -> None:
-        """`expired`: per feed, the first sequence that is still delivered."""
+        """`expired`: per feed, the first sequence that is still delivered. `mediators`: per feed, too."""
         self._log = log
         self._indexes = indexes
         self._guards = guards
         self._expired = {} if expired is None else expired
+        self._mediators = {} if mediators is None else mediators
 
     def after(
         self, subscription: StandingSubscription, position: int, limit: int, head: int, *, scan: bool = True
@@ -74,6 +82,29 @@ class DeliverySearch:
                 if reached < last:
                     return Found(found, max(position, reached - 1))
         return Found(found, max(position, head))
+
+    def quiet(self, subscriptions: Sequence[StandingSubscription], position: int) -> list[bool]:
+        """For each subscription, whether it surely has no deliveries after a position, as the latest matches show.
+
+        Cost: 1 µs per subscription, a tenth of a search.
+        """
+        matched = {name: index.matches.matched_after(position) for name, index in self._indexes.items()}
+        return [self._is_quiet(each, position, matched) for each in subscriptions]
+
+    def _is_quiet(
+        self, subscription: StandingSubscription, position: int, matched: Mapping[str, LatestMatches | None]
+    ) -> bool:
+        if len(subscription.versions) != 1:
+            return False
+        record = subscription.record
+        for name in record.feeds or matched:
+            index = self._indexes.get(name)
+            if index is None:
+                continue
+            pattern, numbers = index.pattern(record.pattern), matched.get(name)
+            if pattern is None or numbers is None or pattern.since > position + 1 or pattern.number in numbers:
+                return False
+        return True
 
     def is_visible(self, tenant: str, feed: str, sequence: int) -> bool:
         """Whether a tenant's guard lets it see a document that has been matched."""
@@ -122,14 +153,15 @@ class DeliverySearch:
         """Read the documents of some feeds, each from its first on, and find those that match all of the patterns."""
         matchers: dict[str, FeedIndex] = {}
         found: list[int] = []
+        # Before the log is read: a trim meanwhile forgets those of documents that this may still have.
+        mediators = {name: self._mediators.get(name, ()) for name in indexes}
         for group in groups_of_documents(self._log, min(firsts.values()), end):
             for name in group.keys() & indexes.keys():
                 if name not in matchers:
                     matchers[name] = FeedIndex()
                     matchers[name].add(texts, 0)
-                sequences, bodies = group[name]
-                batch = matchers[name].match_again(sequences, bodies)
-                matched = batch.sequences[np.diff(batch.offsets) == len(texts)].tolist()
+                batch = matchers[name].match_again(group[name], mediators[name])
+                matched = batch.sequences[batch.counts == len(texts)].tolist()
                 found += [sequence for sequence in matched if sequence >= firsts[name]]
         return sorted(found)
 

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from pathcast.broker import Publication
-from pathcast.broker.api.completions import Completions
-from pathcast.broker.requests import TaskRequest
-from pathcast.broker.sequencer import MOST_DOCUMENTS, Processed
+from pathcast.broker.api.event_loop_completions import Awaited, Completions
+from pathcast.broker.sequencing.batch_processing import Processed
+from pathcast.broker.sequencing.sequencer import MOST_DOCUMENTS
+from pathcast.broker.sequencing.sequencer_requests import TaskRequest
 
 from .broker_world import broker_in
 
@@ -73,6 +74,42 @@ def test_errors_and_cancellations_reach_whom_they_concern() -> None:
     asyncio.run(run())
 
 
+def test_a_result_that_another_thread_sets_reaches_the_coroutine_that_awaits_it() -> None:
+    async def run() -> None:
+        completions = Completions(asyncio.get_running_loop())
+        done, failed, twice, given_up = (completions.awaited() for _ in range(4))
+
+        errors: list[dict[str, Any]] = []
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: errors.append(context))
+
+        async def waits(awaited: Awaited[int]) -> int:
+            return await awaited
+
+        tasks = [asyncio.create_task(waits(each)) for each in (done, failed, twice, given_up)]
+        await asyncio.sleep(0)
+        assert all(each.set_running_or_notify_cancel() for each in (done, failed, twice, given_up))
+        tasks[3].cancel()
+        await asyncio.sleep(0)
+        assert given_up.done()
+        assert not given_up.set_running_or_notify_cancel()
+
+        def complete() -> None:
+            done.set_result(5)
+            failed.set_exception(KeyError("k"))
+            twice.set_result(6)
+            twice.set_exception(KeyError("too late"))
+
+        await asyncio.to_thread(complete)
+        results = await asyncio.wait_for(asyncio.gather(*tasks, return_exceptions=True), 60)
+        assert results[0] == 5
+        assert isinstance(results[1], KeyError)
+        assert results[2] == 6
+        assert errors == []
+        assert isinstance(results[3], asyncio.CancelledError)
+
+    asyncio.run(run())
+
+
 def test_documents_that_wait_already_share_a_batch_up_to_a_bound(tmp_path: Path) -> None:
     with broker_in(tmp_path) as broker:
         entered, release = threading.Event(), threading.Event()
@@ -87,7 +124,7 @@ def test_documents_that_wait_already_share_a_batch_up_to_a_bound(tmp_path: Path)
         batches: list[int] = []
 
         def seen(done: Processed) -> None:
-            batches.extend(len(each.sequences) for each in done.matches.values())
+            batches.extend(len(each.sequences) for _, each in done.matches)
 
         broker.listen(seen)
         futures = [broker.publish("news", [Publication(b"<n/>")]) for _ in range(MOST_DOCUMENTS + 10)]

@@ -3,9 +3,10 @@
     connected ──headers──▶ request ──body──▶ answer ──read by the client──▶ next request, or closed
         header_time            body_time + bytes / rate     stall_time
 
-One sweep per second looks at every connection, so a connection has no timer of its own, and ten thousand idle readers
-cost milliseconds per second. A client that breaks a bound gets 408 or 431 if no answer has begun, and is disconnected.
-It may resume: event streams by their last event id, pulled deliveries when their leases run out.
+A sweep looks at every connection, each second unless a limit is shorter than four of them. So a connection has no timer
+of its own, and ten thousand idle readers cost milliseconds per second. A client that breaks a bound gets 408 or 431 if
+no answer has begun, and is disconnected. It may resume: event streams by their last event id, pulled deliveries when
+their leases run out.
 
 uvicorn bounds neither the headers nor the time for them, nor how long an answer may wait for its reader.
 """
@@ -18,10 +19,16 @@ from typing import Any, Final
 from msgspec import json
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
+from .response_writes import ResponseWrites
 from .settings.broker_sections import ConnectionLimits
 
 _SWEEP_SECONDS: Final = 1.0
+_SHORTEST_SWEEP_SECONDS: Final = 0.05
 _TIMEOUT: Final = (408, "the client sends too slowly; send the request again over a faster connection")
+# Requests of a connection without an answer: those sent before the answer to the first wait in memory.
+PIPELINED: Final = 16
+# What a header costs beside its text.
+_HEADER_BYTES: Final = 32
 _FULL: Final = (503, "the server has too many connections; try again later")
 
 
@@ -41,6 +48,7 @@ class GuardedConnection(HttpToolsProtocol):
         self._answered_since: float | None = None
         self._stalled_since: float | None = None
         self._unread = 0
+        self._unanswered: list[RequestResponseCycle] = []
         if len(self.connections) > self.limits.count:
             self._refuse(*_FULL)
 
@@ -55,7 +63,9 @@ class GuardedConnection(HttpToolsProtocol):
             # Line ends between two requests: they must not keep an idle connection open.
             self._in_headers, self._since = True, self.loop.time()
         if self._in_headers and self._header_bytes > self.limits.headers:
-            self._refuse(431, f"the headers have more than {self.limits.headers:,} bytes; send less")
+            self._refuse(
+                431, f"the headers have more than {self.limits.headers:,} bytes; send fewer or shorter headers"
+            )
 
     def on_message_begin(self) -> None:
         """The first byte of a request."""
@@ -66,15 +76,26 @@ class GuardedConnection(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         """The headers of a request are complete."""
-        size = sum(len(name) + len(value) for name, value in self.headers) + len(self.url)
+        if self.transport.is_closing():
+            return
+        size = sum(len(name) + len(value) + _HEADER_BYTES for name, value in self.headers) + len(self.url)
         if size > self.limits.headers:
-            self._refuse(431, f"the headers have more than {self.limits.headers:,} bytes; send less")
+            self._refuse(
+                431, f"the headers have more than {self.limits.headers:,} bytes; send fewer or shorter headers"
+            )
             return
         self._in_headers, self._in_body = False, True
         self._header_bytes = self._body_bytes = 0
         self._since = self.loop.time()
         self._answered_since = None
+        before = self.cycle
         super().on_headers_complete()
+        if self.cycle is not before:  # its task has not begun yet
+            self.cycle.transport = ResponseWrites(self.transport, self.loop)  # type: ignore[assignment]
+            self._unanswered = [each for each in self._unanswered if not each.response_complete]
+            self._unanswered.append(self.cycle)
+            if len(self._unanswered) > PIPELINED:
+                self.transport.abort()
 
     def on_body(self, body: bytes) -> None:
         """A part of a body."""
@@ -141,6 +162,8 @@ class GuardedConnection(HttpToolsProtocol):
         if self.transport.is_closing():
             return
         cycle = self._request
+        if cycle is not None and isinstance(cycle.transport, ResponseWrites):
+            cycle.transport.release()
         if cycle is None or not cycle.response_started or (self._in_headers and cycle.response_complete):
             phrase = HTTPStatus(status).phrase
             body = json.encode({"title": phrase, "status": status, "detail": reason})
@@ -157,11 +180,13 @@ def guarded_by(limits: ConnectionLimits) -> type[GuardedConnection]:
     return type("GuardedConnection", (GuardedConnection,), {"limits": limits})
 
 
-async def sweep_forever(connections: "set[Any]") -> None:
+async def sweep_forever(connections: "set[Any]", limits: ConnectionLimits) -> None:
     """End slow connections, until cancelled."""
     loop = asyncio.get_running_loop()
+    shortest = min(limits.header_time, limits.body_time, limits.stall_time)
+    seconds = max(_SHORTEST_SWEEP_SECONDS, min(_SWEEP_SECONDS, shortest / 4))
     while True:
-        await asyncio.sleep(_SWEEP_SECONDS)
+        await asyncio.sleep(seconds)
         now = loop.time()
         for connection in list(connections):
             if isinstance(connection, GuardedConnection):

@@ -5,13 +5,13 @@ Only the sequencer's thread uses them, and only for one batch.
 
 from collections.abc import Iterable, Mapping
 
-from pathcast.broker_log import DeadLetter, Meta, log_record
-from pathcast.documents import DocumentBatch
+from pathcast.broker_log import DeadLetter, FeedMediator, Meta, log_record
+from pathcast.errors import PathcastError
 from pathcast.log import LogRecord
 
-from .delivery_index import Batch
-from .observation.batch_times import Outcomes
-from .requests import Accepted, Rejected
+from ..deliveries.delivery_index import Batch
+from ..observation.batch_times import Outcomes
+from .sequencer_requests import Accepted, PublishRequest, Rejected
 
 
 class FeedBatch:
@@ -20,9 +20,23 @@ class FeedBatch:
     def __init__(self) -> None:
         self.bodies: list[bytes] = []
         self.places: list[tuple[list[Accepted | Rejected | None], int]] = []
-        self.read: DocumentBatch | None = None
+        self.errors: Mapping[int, PathcastError] = {}
         self.matched: Batch | None = None
         self.sequences: list[int] = []
+        self.schemas: dict[int, str] = {}  # by place; of documents that are matched by a mapping
+        self.mappings: dict[int, str | PathcastError] = {}  # by place; the mappings' texts
+
+    def mediate(self, request: PublishRequest, mediator: FeedMediator | None) -> None:
+        """Find the mappings of a request's documents, which are the next ones."""
+        from ..mediated_documents import schema_of
+
+        for place, document in enumerate(request.documents, len(self.bodies)):
+            try:
+                schema = self.schemas[place] = schema_of(mediator, request.schema, document.attributes)
+                assert mediator is not None
+                self.mappings[place] = mediator.mappings[schema]
+            except PathcastError as error:
+                self.mappings[place] = error
 
 
 class Changes:
@@ -42,9 +56,9 @@ class Changes:
         """The sequence of the next record."""
         return self.begin + len(self.records)
 
-    def outcomes(self, feeds: Mapping[str, FeedBatch]) -> Outcomes:
+    def outcomes(self, feeds: Iterable[FeedBatch]) -> Outcomes:
         """What became of the documents of the batch."""
-        documents = sum(len(feed.bodies) for feed in feeds.values())
+        documents = sum(len(feed.bodies) for feed in feeds)
         accepted = documents - self.duplicate - self.rejected - self.kept
         return Outcomes(accepted, self.duplicate, self.rejected, self.kept)
 

@@ -1,14 +1,9 @@
-"""The sequencer: one thread that gives everything its place in the log, and matches it.
+"""What a batch of requests does: its documents are read and matched, its records appended, applied and answered.
 
-    requests ──gather──▶ batch ──read, match──▶ records ──append──▶ log (durable)
-                                                   │ apply
-                                                   ├──▶ state: subscriptions, cursors, feeds
-                                                   └──▶ delivery index ──▶ wake readers
-
-A batch is what has arrived, and what arrives within 2 ms; the wait ends when nothing came for 0.3 ms, so a publisher
-that is alone hardly waits. A batch ends at 64 documents, or at 512 if they are waiting already: its records are
-appended in one transaction, so the busier the broker, the more documents share one fsync and one call of the matcher. A
-record that changes the settings of feeds, or replays deliveries, is a batch of its own.
+    batch ──read, match──▶ records ──append──▶ log (durable)
+                              │ apply
+                              ├──▶ state: subscriptions, cursors, feeds
+                              └──▶ delivery index ──▶ wake readers
 
 Invariant: a request is completed after its records are durable, applied and matched. A document is matched before it
 is appended, so its record has the outcome, and reading the log again gives the same. Patterns that a batch adds are
@@ -16,15 +11,14 @@ indexed before its documents are matched, and those that it removes stay until a
 not the moment at which the index changed.
 """
 
-import logging
-import queue
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable
-from typing import Final, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from pathcast.broker_log import (
+    BatchRecord,
     BrokerState,
     CursorRecord,
     DeadLetterRecord,
@@ -32,53 +26,44 @@ from pathcast.broker_log import (
     DocumentRecord,
     Failure,
     FeedRecord,
+    SavedBatch,
     SinkDisabledRecord,
     SubscriptionRecord,
     TenantRecord,
     UnsubscriptionRecord,
 )
-from pathcast.errors import PathcastError
 from pathcast.log import Log, LogFullError
 
+from ..deliveries.delivery_index import Batch
+from ..feed_index import FeedIndex
+from ..observation.batch_times import BatchTimes, Outcomes
 from .batch_records import Changes, FeedBatch, Settled
-from .delivery_index import Batch
-from .feed_index import FeedIndex
-from .observation.batch_times import BatchTimes, Outcomes
-from .requests import (
+from .sequencer_requests import (
     Accepted,
     AcknowledgeRequest,
     ChangeRequest,
+    CommitRequest,
+    Committed,
     DeadLetterRequest,
+    NotCommitted,
     PublishRequest,
     Rejected,
     Request,
     TaskRequest,
     complete,
     fail,
-    parts,
     replays,
-    weight,
 )
 
-# How long a batch waits for more requests, in seconds: in all, and after the last one.
-GATHER_SECONDS: Final = 0.002
-IDLE_SECONDS: Final = 0.0003
-# How many documents end the wait; the most documents and bytes per batch, if they are waiting already.
-GATHER_DOCUMENTS: Final = 64
-MOST_DOCUMENTS: Final = 512
-MOST_BYTES: Final = 4 << 20
-_LOGGER: Final = logging.getLogger(__name__)
-
-
-class StoppedError(PathcastError):
-    """The broker is stopping or has failed: the request was not carried out, or nobody knows whether it was."""
+# Requests, and an answer for each document of a publication.
+Results = list[tuple[Request, list[Accepted | Rejected | None]]]
 
 
 class Processed(NamedTuple):
     """What a batch did: all records up to `head` are applied and matched."""
 
     head: int
-    matches: dict[str, Batch]  # per feed
+    matches: list[tuple[str, Batch]]  # of feeds; a large batch has several of one feed
     changed: list[tuple[str, str, str]]  # subscriptions: tenant, id and subscriber
     unmatched: int  # documents that could be read, but not matched within the limits
     outcomes: Outcomes = Outcomes()
@@ -90,127 +75,26 @@ class Hooks(NamedTuple):
 
     index_of: Callable[[str], FeedIndex]  # the index of a feed, created if it is new
     lock_of: Callable[[str, str], threading.Lock]  # the lock of a subscription's cursor
+    appended: Callable[[Changes], None]  # called when the records of a batch are durable
     processed: Callable[[Processed], None]  # called after each batch
 
 
-class Sequencer:
-    """The thread that appends to the log and matches what it appended."""
+class BatchProcessing:
+    """Carries out batches, one after the other, in the sequencer's thread."""
 
     def __init__(self, log: Log, state: BrokerState, indexes: dict[str, FeedIndex], hooks: Hooks) -> None:
         self._log = log
         self._state = state
         self._indexes = indexes
         self._hooks = hooks
-        self._requests: queue.SimpleQueue[Request | None] = queue.SimpleQueue()
-        self._failure: PathcastError | None = None
-        self._stopped = False
-        self._submitting = threading.Lock()
-        self._thread = threading.Thread(target=self._run, name="sequencer", daemon=True)
 
-    def start(self) -> None:
-        """Begin to work."""
-        self._thread.start()
-
-    @property
-    def failure(self) -> PathcastError | None:
-        """Why the sequencer no longer works."""
-        return self._failure
-
-    @property
-    def waiting(self) -> int:
-        """How many requests wait for a batch."""
-        return self._requests.qsize()
-
-    def submit(self, request: Request) -> None:
-        """Queue a request; its future is completed by the sequencer."""
-        with self._submitting:
-            if self._stopped:
-                raise self._failure or StoppedError("the broker is stopping; try again once it has started")
-            self._requests.put(request)
-
-    def stop(self) -> None:
-        """Carry out what was submitted, then end."""
-        with self._submitting:
-            self._stopped = True
-            self._requests.put(None)
-        if self._thread.is_alive():
-            self._thread.join()
-
-    def _run(self) -> None:
-        going = True
-        while going:
-            batch, going = self._gather()
-            if not batch:
-                continue
-            try:
-                for part in parts(batch):
-                    self._process(part)
-            except BaseException as error:  # noqa: BLE001 - whatever it was, no request may wait forever
-                self._give_up(batch, error)
-                going = False
-
-    def _give_up(self, batch: list[Request], error: BaseException) -> None:
-        """Nobody knows what is in the log: fail everything; a restart reads the truth."""
-        reason = f"the broker has stopped after an error: {error}; restart it"
-        self._failure = StoppedError(reason)
-        self._failure.__cause__ = error
-        _LOGGER.critical("%s", reason, exc_info=error)
-        with self._submitting:
-            self._stopped = True
-            waiting = batch
-            while not self._requests.empty():
-                request = self._requests.get()
-                if request is not None:
-                    waiting = [*waiting, request]
-        for request in waiting:
-            fail(request, self._failure)
-        self._hooks.processed(Processed(self._state.head, {}, self._all_changed(), 0))
-
-    def _all_changed(self) -> list[tuple[str, str, str]]:
-        """Every subscription: all waiting readers must see that the broker has failed."""
-        standing = self._state.subscriptions.items()
-        return [(tenant, id, each.record.subscriber) for (tenant, id), each in standing]
-
-    def _gather(self) -> tuple[list[Request], bool]:
-        """The next batch, and whether there may be another."""
-        first = self._requests.get()
-        if first is None:
-            return [], False
-        batch = [first]
-        documents, size = weight(first)
-        deadline = time.monotonic() + GATHER_SECONDS
-        slept = False
-        while documents < MOST_DOCUMENTS and size < MOST_BYTES:
-            try:
-                request = self._requests.get_nowait()
-            except queue.Empty:
-                if slept or documents >= GATHER_DOCUMENTS or time.monotonic() >= deadline:
-                    break
-                # Not `get` with a timeout: before Python 3.12 it can miss a timeout this short and wait without end.
-                time.sleep(IDLE_SECONDS)
-                slept = True
-                continue
-            slept = False
-            if request is None:
-                return batch, False
-            batch.append(request)
-            more = weight(request)
-            documents, size = documents + more[0], size + more[1]
-        return batch, True
-
-    def _process(self, batch: list[Request]) -> None:
+    def process(self, batch: list[Request]) -> None:
+        """Carry out the requests of a batch, and complete or fail each."""
+        if isinstance(batch[0], CommitRequest):
+            self._commit(batch[0])
+            return
         begun = time.perf_counter()
-        results: list[tuple[Request, list[Accepted | Rejected | None]]] = []
-        feeds: dict[str, FeedBatch] = defaultdict(FeedBatch)
-        for request in batch:
-            answers: list[Accepted | Rejected | None] = []
-            if isinstance(request, PublishRequest):
-                answers = [None] * len(request.documents)
-                feed = feeds[request.feed]
-                for place, document in enumerate(request.documents):
-                    feed.bodies.append(document.body)
-                    feed.places.append((answers, place))
-            results.append((request, answers))
+        results, feeds = self._documents_of(batch)
         changes = Changes(self._log.head)
         added = self._with_new_patterns(batch, feeds, changes.begin)
         matching = time.perf_counter()
@@ -226,9 +110,12 @@ class Sequencer:
             for request in batch:
                 fail(request, error)
             return
+        self._hooks.appended(changes)
         waits = [begun - request.submitted for request in batch if isinstance(request, PublishRequest)]
         times = BatchTimes(begun, matching, matched, appending, time.perf_counter(), waits, len(changes.records))
-        done = self._apply(changes, feeds)._replace(unmatched=unmatched, outcomes=changes.outcomes(feeds), times=times)
+        done = self._apply(changes, feeds.items())._replace(
+            unmatched=unmatched, outcomes=changes.outcomes(feeds.values()), times=times
+        )
         self._hooks.processed(done)
         for request, answers in results:
             if isinstance(request, PublishRequest):
@@ -237,6 +124,70 @@ class Sequencer:
                 _perform(request)
             else:
                 complete(request, changes.of.get(id(request), done.head))
+
+    def _commit(self, request: CommitRequest) -> None:
+        """Publish the documents of a batch, all or none: its records are one append."""
+        earlier = self._state.batches.find(request.publisher, request.batch)
+        if earlier is not None:
+            complete(request, Committed(earlier, repeated=True))
+            return
+        begun = time.perf_counter()
+        changes = Changes(self._log.head)
+        parts: list[tuple[str, FeedBatch]] = []
+        wrong: list[NotCommitted] = []
+        unmatched = 0
+        for publication in request.publications:
+            for place, piece in publication.pieces():
+                results, feeds = self._documents_of([piece])
+                self._with_new_patterns([], feeds, changes.begin)
+                unmatched += self._match(piece.feed, feeds[piece.feed])
+                self._records_of(results, feeds, changes)
+                parts.append((piece.feed, feeds[piece.feed]))
+                wrong += _rejected(piece.feed, place, results[0][1])
+        matched = time.perf_counter()
+        if wrong:
+            self._forget_new_feeds(parts)
+            complete(request, wrong[0]._replace(rejected=len(wrong)))
+            return
+        documents = sum(isinstance(meta, DocumentRecord) for _, meta in changes.metas)
+        record = BatchRecord(request.publisher, request.batch, documents, changes.duplicate, changes.kept)
+        sequence = changes.add(record)
+        try:
+            self._log.append(changes.records)
+        except LogFullError as error:
+            self._forget_new_feeds(parts)
+            fail(request, error)
+            return
+        waits = [begun - each.submitted for each in request.publications]
+        # Documents are read, matched and made into records piece by piece; all of that counts as matching.
+        times = BatchTimes(begun, begun, matched, matched, time.perf_counter(), waits, len(changes.records))
+        outcomes = changes.outcomes(feed for _, feed in parts)
+        done = self._apply(changes, parts)._replace(unmatched=unmatched, outcomes=outcomes, times=times)
+        self._hooks.processed(done)
+        complete(request, Committed(SavedBatch(sequence, record)))
+
+    def _forget_new_feeds(self, parts: Iterable[tuple[str, FeedBatch]]) -> None:
+        """Nothing was published: not even new feeds."""
+        for name in {name for name, _ in parts} - self._state.feeds.keys():
+            self._indexes.pop(name, None)
+
+    def _documents_of(self, requests: Sequence[Request]) -> tuple[Results, dict[str, FeedBatch]]:
+        """The documents of requests, by feed, and a place for the answer to each."""
+        results: Results = []
+        feeds: dict[str, FeedBatch] = defaultdict(FeedBatch)
+        for request in requests:
+            answers: list[Accepted | Rejected | None] = []
+            if isinstance(request, PublishRequest):
+                answers = [None] * len(request.documents)
+                feed = feeds[request.feed]
+                mediator = self._state.mediator_of(request.feed)
+                if mediator is not None or request.schema is not None:
+                    feed.mediate(request, mediator)
+                for place, document in enumerate(request.documents):
+                    feed.bodies.append(document.body)
+                    feed.places.append((answers, place))
+            results.append((request, answers))
+        return results, feeds
 
     def _with_new_patterns(self, batch: list[Request], feeds: Iterable[str], begin: int) -> list[tuple[FeedIndex, str]]:
         """Index the patterns that a batch adds, before its documents are matched; returns what was added."""
@@ -264,15 +215,19 @@ class Sequencer:
     def _match(self, name: str, feed: FeedBatch) -> int:
         """Read and match the documents of a batch for one feed; returns how many can be read, but not matched."""
         index = self._hooks.index_of(name)
-        feed.read = index.read(feed.bodies)
         feed.sequences = [0] * len(feed.bodies)
-        unreadable = len(feed.read.errors)
-        feed.matched = index.match(feed.read)
-        return len(feed.read.errors) - unreadable
+        if feed.mappings:
+            feed.matched, feed.errors, unmatched = index.match_mediated(feed.bodies, feed.mappings)
+            return unmatched
+        read = index.read(feed.bodies)
+        unreadable = len(read.errors)
+        feed.matched = index.match(read)
+        feed.errors = read.errors
+        return len(read.errors) - unreadable
 
     def _records_of(
         self,
-        results: list[tuple[Request, list[Accepted | Rejected | None]]],
+        results: Results,
         feeds: dict[str, FeedBatch],
         changes: Changes,
     ) -> None:
@@ -324,12 +279,11 @@ class Sequencer:
         begin: int,
         changes: Changes,
     ) -> None:
-        assert feed.read is not None
         if request.feed not in self._state.feeds and request.feed not in changes.feeds:
             changes.feeds.add(request.feed)
-            changes.add(FeedRecord(request.feed))
+            changes.add(FeedRecord(request.feed, creator=request.tenant))
         for place, document in enumerate(request.documents):
-            error = feed.read.errors.get(begin + place)
+            error = feed.errors.get(begin + place)
             if document.id is not None:
                 key = request.publisher, document.id
                 earlier = changes.published.get(key) or self._state.published.find(*key, changes.next - 1)
@@ -351,6 +305,7 @@ class Sequencer:
                     document.media_type,
                     document.attributes or {},
                     failure,
+                    None if error is not None else feed.schemas.get(begin + place),
                 ),
                 document.body,
             )
@@ -360,12 +315,14 @@ class Sequencer:
                 feed.sequences[begin + place] = sequence
             answers[place] = Accepted(sequence, error=failure)
 
-    def _apply(self, changes: Changes, feeds: dict[str, FeedBatch]) -> Processed:
+    def _apply(self, changes: Changes, feeds: Iterable[tuple[str, FeedBatch]]) -> Processed:
         """Apply durable records: settings, then matches, then patterns that nobody waits for any more."""
         removed: list[SubscriptionRecord] = []
         changed: list[tuple[str, str, str]] = []
         for sequence, meta in changes.metas:
-            if isinstance(meta, SubscriptionRecord | UnsubscriptionRecord):
+            if isinstance(meta, DocumentRecord):  # nearly all are documents
+                self._state.apply(sequence, meta)
+            elif isinstance(meta, SubscriptionRecord | UnsubscriptionRecord):
                 before = self._state.subscriptions.get((meta.tenant, meta.id))
                 if before is not None:
                     removed.append(before.record)
@@ -383,12 +340,13 @@ class Sequencer:
                 self._state.apply(sequence, meta)
                 if isinstance(meta, FeedRecord):
                     self._hooks.index_of(meta.name).read_within(self._state.limits_of(meta.name))
-        done = Processed(self._state.head, {}, changed, 0)
-        for name, feed in feeds.items():
+        done = Processed(self._state.head, [], changed, 0)
+        for name, feed in feeds:
             if any(feed.sequences):
                 assert feed.matched is not None
-                done.matches[name] = feed.matched.at(feed.sequences)
-                self._indexes[name].matches.append(done.matches[name])
+                matched = feed.matched.at(feed.sequences)
+                done.matches.append((name, matched))
+                self._indexes[name].matches.append(matched)
         for record in removed:
             for index in self._indexes_of(record):
                 index.remove(record.pattern)
@@ -398,6 +356,13 @@ class Sequencer:
         if not record.feeds:
             return list(self._indexes.values())
         return [self._hooks.index_of(name) for name in record.feeds]
+
+
+def _rejected(feed: str, begin: int, answers: Iterable[Accepted | Rejected | None]) -> Iterator[NotCommitted]:
+    """The documents that were rejected, the first of which is at a place of the feed's."""
+    for place, each in enumerate(answers, begin):
+        if isinstance(each, Rejected):
+            yield NotCommitted(feed, place, each.error, 1)
 
 
 def _perform(request: TaskRequest) -> None:

@@ -9,7 +9,7 @@ import pytest
 from starlette.types import Message, Receive, Scope, Send
 
 from pathcast.broker import read_settings
-from pathcast.broker.api.middleware.while_active import WhileActive
+from pathcast.broker.api.middleware.active_broker_check import WhileActive
 from pathcast.broker.standby import Standby
 
 from ..log.nats_servers import NatsServer

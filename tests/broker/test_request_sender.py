@@ -317,3 +317,7 @@ def test_a_media_type_that_is_no_media_type_is_not_repeated(tmp_path: Path) -> N
         answer = server.http.get(f"/v1/documents/{sequence}")
         assert answer.headers["content-type"] == "application/octet-stream"
         assert "set-cookie" not in answer.headers
+        shown = server.http.post(FEED, content="<a/>", headers={"content-type": "text/html"}).json()["sequence"]
+        for each in (sequence, shown):  # no browser runs it, whatever the publisher calls it
+            headers = server.http.get(f"/v1/documents/{each}").headers
+            assert (headers["x-content-type-options"], headers["content-disposition"]) == ("nosniff", "attachment")
