@@ -3,6 +3,7 @@
 import asyncio
 import inspect
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -18,12 +19,14 @@ from pathcast.client import (
     DeadLetter,
     Delivery,
     Gap,
+    NewDocument,
     Revived,
     UnreachableError,
     connect_async,
 )
-from pathcast.client.explanation import Explanation
-from pathcast.client.protocol import Answer, EventReader
+from pathcast.client.calls import Answer
+from pathcast.client.event_reader import EventReader
+from pathcast.client.explanation_pages import Explanation
 from tests.broker.broker_process import free_port
 from tests.broker.served_broker import Served, served
 
@@ -70,6 +73,23 @@ def test_documents_arrive_as_they_were_given(client: Client, tmp_path: Path) -> 
     assert client.document(many[1].sequence) == raw
 
 
+def test_documents_are_published_with_the_name_of_their_schema(broker: Served, client: Client) -> None:
+    mappings = {name: f'name = "{name}"\nschema = "{name}"' for name in ("annex", "main")}
+    settings = {"mediator": {"schema": "shop", "mappings": mappings}}
+    broker.http.put("/v1/feeds/mediated", json=settings).raise_for_status()
+    assert client.publish("mediated", "<annex/>", schema="annex").sequence > 0
+    assert len(client.publish("mediated", ["<main/>", "<main/>"], schema="main")) == 2
+    with pytest.raises(BrokerError, match="unknown schema 'cellar'"):
+        client.publish("mediated", "<main/>", schema="cellar")
+
+    async def send() -> int:
+        async with connect_async(broker.address) as other:
+            await other.publish("mediated", "<main/>", schema="main")
+            return len(await other.publish("mediated", ["<annex/>", "<annex/>"], schema="annex"))
+
+    assert asyncio.run(send()) == 2
+
+
 def test_a_document_that_is_published_again_under_its_id_is_a_duplicate(client: Client) -> None:
     first = client.publish("again", "<a/>", "7")
     assert client.publish("again", "<a/>", "7") == type(first)(first.sequence, "7", duplicate=True)
@@ -112,7 +132,7 @@ def test_a_subscription_is_created_read_listed_and_ended(client: Client) -> None
     assert list(client.subscriptions("life")) == [made]
     assert made in list(client.subscriptions())
     client.unsubscribe("life")
-    with pytest.raises(BrokerError, match="no subscription 'life'"):
+    with pytest.raises(BrokerError, match="unknown subscription 'life'"):
         client.unsubscribe("life")
 
 
@@ -137,7 +157,7 @@ def test_pull_acknowledge_give_back_and_replay(client: Client) -> None:
     assert status.last_delivery is not None
     assert status.last_delivery["sequence"] == sequences[1]
     assert status.last_error is not None
-    assert str(status.last_error["reason"]).startswith(f"document {sequences[1]} was not acknowledged")
+    assert str(status.last_error["reason"]).startswith(f"the subscriber did not acknowledge document {sequences[1]}")
     with pytest.raises(BrokerError) as caught:
         client.acknowledge("cursor", [10**9])
     assert caught.value.problem["unknown"] == [10**9]
@@ -160,7 +180,7 @@ def test_dead_letters_are_listed_page_by_page_and_made_due_again(
     again = client.pull("dead").deliveries
     assert [(each.sequence, each.attempt) for each in again] == [(sequence, 1) for sequence in sequences]
     for call in (lambda: list(client.dead_letters("nobody")), lambda: client.revive("nobody")):
-        with pytest.raises(BrokerError, match="no subscription 'nobody'"):
+        with pytest.raises(BrokerError, match="unknown subscription 'nobody'"):
             call()
 
 
@@ -168,9 +188,10 @@ def test_a_sink_has_a_secret_until_it_is_removed(client: Client) -> None:
     sink = "https://example.org/hook"
     made = client.subscribe("hook", "//a", "hook", sink=sink)
     assert made.sink == sink
+    assert client.status("hook").sink == {"url": sink, "disabled": None, "failures": 0}
     assert client.subscription("hook") == made
     assert client.secret("hook").startswith("whsec_")
-    with pytest.raises(BrokerError, match="sent to its sink"):
+    with pytest.raises(BrokerError, match="has a sink, so it cannot be pulled"):
         client.pull("hook")
     assert client.subscribe("hook", "//a", "hook").sink is None
     with pytest.raises(BrokerError, match="no sink"):
@@ -188,7 +209,7 @@ def test_events_end_with_the_subscription_and_begin_where_they_are_told(client: 
     assert next(rest).sequence == second.sequence  # type: ignore[union-attr]
     client.unsubscribe("ends")
     assert list(rest) == []
-    with pytest.raises(BrokerError, match="no subscription"):
+    with pytest.raises(BrokerError, match="unknown subscription"):
         client.events("ends")
 
 
@@ -215,7 +236,7 @@ def test_an_address_without_a_broker_is_reported(broker: Served) -> None:
     for url in ("127.0.0.1:80", "ftp://x", "http://", "http://x:port", "http://x?y"):
         with pytest.raises(pathcast.PathcastError, match="is not the address"):
             pathcast.connect(url)
-    with pathcast.connect(f"{broker.address}/nowhere") as client, pytest.raises(BrokerError, match="no such path"):
+    with pathcast.connect(f"{broker.address}/nowhere") as client, pytest.raises(BrokerError, match="unknown path"):
         client.status("x")
 
 
@@ -300,9 +321,9 @@ def test_an_explanation_has_all_subscriptions_of_a_logged_or_given_document(brok
         (one,) = client.explain(sequence, subscription="e1")
         assert not one.matches
         assert one.steps[0]["holds"] is False
-        with pytest.raises(ValueError, match="either a sequence or a document and its feed"):
+        with pytest.raises(ValueError, match="either a sequence, or a document and its feed"):
             client.explain(file)
-        with pytest.raises(ValueError, match="either a sequence or a document and its feed"):
+        with pytest.raises(ValueError, match="either a sequence, or a document and its feed"):
             client.explain(sequence, "explained")
 
     async def asynchronously() -> list[bool]:
@@ -330,3 +351,19 @@ def test_documents_of_other_feeds_follow_the_gap_of_an_expired_feed(reason: str,
     frame = f'event: gap\ndata: {{"from": 4, "to": 9, "reason": "{reason}", "feed": "news"}}\n\n'
     assert list(reader.read(frame.encode())) == [Gap(4, 9, reason, "news")]
     assert reader.position == position
+
+
+def test_a_batch_is_uploaded_in_pieces_and_published_once(client: Client) -> None:
+    uploads = [
+        client.upload(
+            [NewDocument("news", "<a>é</a>", "a"), NewDocument("news", b"<a>\xff</a>", headers={"type": "t"})]
+        ),
+        client.upload([NewDocument("news", b"<b/>")]),
+    ]
+    with pytest.raises(BrokerError, match=r"document 1 of upload .* cannot be read"):
+        client.commit(uploads, "7", "job")
+    first = client.commit(uploads, "7", "job", keep_invalid=True)
+    assert (first.documents, first.kept, first.repeated) == (3, 1, False)
+    assert client.commit(uploads, "7", "job") == replace(first, repeated=True)
+    client.discard(uploads[0])
+    assert client.document(first.sequence - 3) == "<a>é</a>".encode()

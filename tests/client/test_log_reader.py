@@ -19,7 +19,7 @@ RECORDS = [LogEntry(number, number, "document", b"{}", b"x" * number) for number
 
 
 class Answers:
-    """What the server does with each request, in turn; then everything is answered in full."""
+    """The server's actions, one per request; later requests get full answers."""
 
     def __init__(self, *turns: str) -> None:
         self.turns = list(turns)
@@ -91,7 +91,7 @@ def test_patience_ends() -> None:
     with (
         broker_that(Answers(*["half"] * 100)) as url,
         LogReader(url, patience=0.2) as reader,
-        pytest.raises(UnreachableError, match="cut the stream of records"),
+        pytest.raises(UnreachableError, match="ended the stream of records early"),
     ):
         sequences(reader, 1, 3)
 

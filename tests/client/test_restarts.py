@@ -24,17 +24,17 @@ def test_streams_and_publications_survive_a_broker_that_is_killed(tmp_path: Path
         events = client.events("all")
 
         def publish() -> None:
-            for start in range(0, 30_000, 1_000):
-                documents = [f"<n k='{number}'/>" for number in range(start, start + 1_000)]
+            for start in range(0, 12_000, 400):
+                documents = [f"<n k='{number}'/>" for number in range(start, start + 400)]
                 accepted.extend(each.sequence for each in client.publish("kill", documents))
 
         def read() -> None:
-            received.extend(next(events) for _ in range(30_000))
+            received.extend(next(events) for _ in range(12_000))
 
         threads = [threading.Thread(target=each, daemon=True) for each in (publish, read)]
         for thread in threads:
             thread.start()
-        for goal in (3_000, 12_000, 20_000):
+        for goal in (1_200, 4_800, 8_000):
             while len(accepted) < goal and threads[0].is_alive():
                 time.sleep(0.002)
             broker.kill()
@@ -44,5 +44,5 @@ def test_streams_and_publications_survive_a_broker_that_is_killed(tmp_path: Path
         events.close()
     assert retried
     bodies = [each.body for each in received if isinstance(each, Delivery)]
-    assert bodies == [b"<n k='%d'/>" % number for number in range(30_000)]
+    assert bodies == [b"<n k='%d'/>" % number for number in range(12_000)]
     assert [each.sequence for each in received if isinstance(each, Delivery)] == accepted

@@ -5,10 +5,12 @@ from .broker_errors import BrokerError as BrokerError
 from .broker_errors import UnreachableError as UnreachableError
 from .log_reader import LogBounds as LogBounds
 from .log_reader import LogReader as LogReader
+from .results import Committed as Committed
 from .results import DeadLetter as DeadLetter
 from .results import Delivery as Delivery
 from .results import Explained as Explained
 from .results import Gap as Gap
+from .results import NewDocument as NewDocument
 from .results import Published as Published
 from .results import Pulled as Pulled
 from .results import Revived as Revived

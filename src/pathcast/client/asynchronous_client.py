@@ -12,14 +12,27 @@ from pathcast.extras import extra
 with extra("client"):
     import httpx
 
-from . import addresses, dead_letters, protocol
-from .addresses import Addresses
+from . import batch_publishing, calls, dead_letters, delivery_calls, subscription_calls
+from .broker_addresses import Addresses
 from .broker_errors import UnreachableError
-from .explanation import Explanation
-from .protocol import Answer, Call, EventReader
-from .publication import Publication
-from .results import DeadLetter, Delivery, Explained, Gap, Published, Pulled, Revived, Status, Subscription
-from .retries import OnRetry, Retries
+from .calls import Answer, Call
+from .document_publishing import Publication
+from .event_reader import EventReader
+from .explanation_pages import Explanation
+from .results import (
+    Committed,
+    DeadLetter,
+    Delivery,
+    Explained,
+    Gap,
+    NewDocument,
+    Published,
+    Pulled,
+    Revived,
+    Status,
+    Subscription,
+)
+from .retries import OnRetry
 
 T = TypeVar("T")
 
@@ -56,7 +69,7 @@ class AsyncClient:
         self._addresses = Addresses(url)
         self._patience = patience
         self._on_retry = on_retry
-        self._http = httpx.AsyncClient(headers=protocol.headers_of(token), timeout=TIMEOUT)
+        self._http = httpx.AsyncClient(headers=calls.headers_of(token), timeout=TIMEOUT)
 
     @property
     def url(self) -> str:
@@ -75,7 +88,13 @@ class AsyncClient:
 
     @overload
     async def publish(  # type: ignore[overload-overlap]  # a str is a document
-        self, feed: str, documents: Readable, id: str | None = None, *, keep_invalid: bool = False
+        self,
+        feed: str,
+        documents: Readable,
+        id: str | None = None,
+        *,
+        keep_invalid: bool = False,
+        schema: str | None = None,
     ) -> Published: ...
     @overload
     async def publish(
@@ -85,6 +104,7 @@ class AsyncClient:
         id: Sequence[str] | None = None,
         *,
         keep_invalid: bool = False,
+        schema: str | None = None,
         errors: Literal["raise"] = "raise",
     ) -> list[Published]: ...
     @overload
@@ -95,6 +115,7 @@ class AsyncClient:
         id: Sequence[str] | None = None,
         *,
         keep_invalid: bool = False,
+        schema: str | None = None,
         errors: Literal["return"],
     ) -> list[Published | PathcastError]: ...
     async def publish(
@@ -104,19 +125,38 @@ class AsyncClient:
         id: str | Sequence[str] | None = None,
         *,
         keep_invalid: bool = False,
+        schema: str | None = None,
         errors: Literal["raise", "return"] = "raise",
     ) -> Any:
         """Publish a document (bytes, text or a path) or several; they are durable when this returns.
 
         Documents without ids get new ones. Of several documents, those that can be read are published; then the first
         error is raised, or `errors="return"` puts each error in the document's place. `keep_invalid` stores unreadable
-        documents as dead letters.
+        documents as dead letters. `schema` names the documents' schema, one that the feed's mediator maps.
         """
-        publication = Publication(feed, documents, id, keep_invalid=keep_invalid)
+        publication = Publication(feed, documents, id, keep_invalid=keep_invalid, schema=schema)
         calls = publication.calls()
         while (call := await asyncio.to_thread(next, calls, None)) is not None:  # reads files
             await self._answer(call)
         return publication.results if errors == "return" else publication.result()
+
+    async def upload(self, documents: Iterable[NewDocument]) -> str:
+        """Upload documents that a batch will have; returns the id of the upload. Nobody sees them before `commit`."""
+        return await self._answer(batch_publishing.upload(documents))
+
+    async def commit(
+        self, uploads: Sequence[str], batch: str, source: str = "", *, keep_invalid: bool = False
+    ) -> Committed:
+        """Publish uploads as a batch: all of their documents, or none if one of them cannot be read.
+
+        A batch is published once per token, `source` and `batch`: a commit that is made again publishes nothing.
+        `keep_invalid` stores unreadable documents as dead letters.
+        """
+        return await self._answer(batch_publishing.commit(uploads, batch, source, keep_invalid=keep_invalid))
+
+    async def discard(self, upload: str) -> None:
+        """Delete an upload that no batch will have; otherwise it expires."""
+        await self._answer(batch_publishing.discard(upload))
 
     async def subscribe(
         self,
@@ -137,31 +177,33 @@ class AsyncClient:
         With a `sink`, a URL, the broker sends deliveries there by POST, signed with `secret(id)`; without, it stops.
         """
         config = {"in_flight": in_flight, "ack_wait": ack_wait, "max_deliver": max_deliver}
-        return await self._answer(protocol.subscribe(id, xpath, feeds, namespaces, start, subscriber, sink, config))
+        return await self._answer(
+            subscription_calls.subscribe(id, xpath, feeds, namespaces, start, subscriber, sink, config)
+        )
 
     async def unsubscribe(self, id: str) -> None:
         """End a subscription."""
-        await self._answer(protocol.unsubscribe(id))
+        await self._answer(subscription_calls.unsubscribe(id))
 
     async def subscription(self, id: str) -> Subscription:
         """One subscription."""
-        return await self._answer(protocol.subscription(id))
+        return await self._answer(subscription_calls.subscription(id))
 
     async def subscriptions(self, subscriber: str | None = None) -> AsyncIterator[Subscription]:
         """All subscriptions, or those of a subscriber, by id."""
         after: str | None = ""
         while after is not None:
-            page, after = await self._answer(protocol.subscriptions(after, subscriber))
+            page, after = await self._answer(subscription_calls.subscriptions(after, subscriber))
             for each in page:
                 yield each
 
     async def secret(self, id: str) -> str:
-        """What the webhooks of a subscription with a sink are signed with."""
-        return await self._answer(protocol.secret(id))
+        """The secret that signs the webhooks of a subscription with a sink."""
+        return await self._answer(subscription_calls.secret(id))
 
     async def check(self, xpath: str, namespaces: Mapping[str, str] | None = None) -> str:
         """The normal form of an expression; `BrokerError` if it is not supported."""
-        return await self._answer(protocol.check(xpath, namespaces))
+        return await self._answer(subscription_calls.check(xpath, namespaces))
 
     async def explain(
         self, document: Readable | int, feed: str | None = None, *, subscription: str | None = None
@@ -185,19 +227,19 @@ class AsyncClient:
 
     async def pull(self, id: str, limit: int = 100, wait: float = 0.0) -> Pulled:
         """Up to `limit` deliveries, each on a lease; waits up to `wait` whole seconds for the first."""
-        return await self._answer(protocol.pull(id, limit, wait))
+        return await self._answer(delivery_calls.pull(id, limit, wait))
 
     async def acknowledge(self, id: str, deliveries: Iterable[Delivery | int]) -> None:
-        """Acknowledge deliveries, or their sequences: they never come again."""
-        await self._answer(protocol.acknowledge(id, deliveries))
+        """Acknowledge deliveries, or their sequences, so that the broker does not repeat them."""
+        await self._answer(delivery_calls.acknowledge(id, deliveries))
 
     async def give_back(self, id: str, deliveries: Iterable[Delivery | int], delay: float = 0.0) -> None:
-        """End the leases of deliveries: they come again after `delay` seconds."""
-        await self._answer(protocol.give_back(id, deliveries, delay))
+        """End the leases of deliveries: the broker repeats them after `delay` seconds."""
+        await self._answer(delivery_calls.give_back(id, deliveries, delay))
 
     async def replay(self, id: str, start: int | str | datetime) -> Status:
-        """Move the cursor, so that deliveries from `start` on come again: a sequence, a time, or `"now"`."""
-        return await self._answer(protocol.replay(id, start))
+        """Move the cursor, so that the broker repeats deliveries from `start` on: a sequence, a time, or `"now"`."""
+        return await self._answer(delivery_calls.replay(id, start))
 
     async def dead_letters(self, id: str) -> AsyncIterator[DeadLetter]:
         """Deliveries that were given up, by sequence."""
@@ -216,14 +258,14 @@ class AsyncClient:
 
     async def status(self, id: str) -> Status:
         """Cursor, head and lag of a subscription."""
-        return await self._answer(protocol.status(id))
+        return await self._answer(delivery_calls.status(id))
 
     async def document(self, sequence: int) -> bytes:
         """The document at a sequence, as it was published."""
-        return await self._answer(protocol.document(sequence))
+        return await self._answer(delivery_calls.document(sequence))
 
     async def _answer(self, call: Call[T]) -> T:
-        retries = self._retries()
+        retries = self._addresses.retries(self._patience, self._on_retry)
         timeout = httpx.Timeout(60.0, connect=10.0, read=self._addresses.patience + call.wait)
         while True:
             at_least, address = 0.0, self.url
@@ -237,23 +279,13 @@ class AsyncClient:
                     timeout=timeout,
                 )
             except httpx.TransportError as error:
-                failure: PathcastError = protocol.unreachable(address, error)
+                failure: PathcastError = calls.unreachable(address, error)
             else:
                 answer = Answer(response.status_code, response.headers, response.content, retries.failures + 1)
                 if not answer.is_temporary:
                     return call.read(answer)
                 failure, at_least = answer.error(), answer.retry_after
-            await asyncio.sleep(self._seconds(retries, address, failure, at_least))
-
-    def _retries(self) -> Retries:
-        if self._addresses.are_several:
-            return Retries(self._patience, self._on_retry, addresses.MOST_SECONDS)
-        return Retries(self._patience, self._on_retry)
-
-    def _seconds(self, retries: Retries, address: str, failure: PathcastError, at_least: float) -> float:
-        """How long to wait after a failure at an address, before the attempt at the next."""
-        self._addresses.failed(address)
-        return retries.seconds(failure, 0.0 if self._addresses.are_several else at_least)
+            await asyncio.sleep(self._addresses.seconds(retries, address, failure, at_least))
 
     def _stream(self, reader: EventReader, address: str) -> Any:
         """One connection of an event stream, as httpx opens it."""
@@ -303,10 +335,10 @@ class AsyncEvents:
 
     async def _all(self) -> AsyncGenerator[Delivery | Gap, None]:
         await self._begin()
-        reader, retries = self._reader, self._client._retries()
+        reader, retries = self._reader, self._client._addresses.retries(self._client._patience, self._client._on_retry)
         while not reader.ended:
             address = self._client.url
-            failure: PathcastError = UnreachableError(f"the broker at {address} closed the stream")
+            failure: PathcastError = UnreachableError(f"the broker at {address} closed the stream; connect again")
             at_least = 0.0
             try:
                 async with self._client._stream(reader, address) as response:
@@ -322,6 +354,6 @@ class AsyncEvents:
                             if reader.ended:
                                 return
             except (httpx.TransportError, httpx.StreamError) as error:
-                failure = protocol.unreachable(address, error)
+                failure = calls.unreachable(address, error)
             if not reader.ended:
-                await asyncio.sleep(self._client._seconds(retries, address, failure, at_least))
+                await asyncio.sleep(self._client._addresses.seconds(retries, address, failure, at_least))

@@ -4,7 +4,7 @@ from typing import Final
 
 from msgspec import Struct, json
 
-from .protocol import JSON, Answer, Call, path_of
+from .calls import JSON, Answer, Call, path_of
 from .results import DeadLetter, Revived
 
 _PAGE: Final = 1_000

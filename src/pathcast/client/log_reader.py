@@ -12,22 +12,22 @@ import time
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import msgspec
+
 from pathcast.errors import PathcastError
 from pathcast.extras import extra
-from pathcast.log import TrimmedError, arrow_schema
+from pathcast.log import EXPIRED, TrimmedError, arrow_schema
 
 with extra("client"):
     import httpx
 
-from . import protocol
+from . import calls
+from .broker_addresses import Addresses
 from .broker_errors import BrokerError, UnreachableError
-from .protocol import Answer
-from .retries import Retries
+from .calls import Answer
 
 if TYPE_CHECKING:
     import pyarrow
-
-_TIMEOUT = httpx.Timeout(60.0, connect=10.0)
 
 
 class LogBounds(NamedTuple):
@@ -38,12 +38,22 @@ class LogBounds(NamedTuple):
 
 
 class LogReader:
-    """Reads the log of the broker at `url`. Close it, or use it in a `with` statement."""
+    """Reads the log of the broker at `url`. Close it, or use it in a `with` statement.
 
-    def __init__(self, url: str, token: str | None = None, *, patience: float = 60.0) -> None:
-        self.url = protocol.checked_url(url)
+    `url` may be several addresses, in a list or separated by commas: those of a broker and its standbys, which have the
+    same log. A lease ends with the broker that gave it.
+    """
+
+    def __init__(self, url: str | Iterable[str], token: str | None = None, *, patience: float = 60.0) -> None:
+        self._addresses = Addresses(url)
         self._patience = patience
-        self._http = httpx.Client(base_url=self.url, headers=protocol.headers_of(token), timeout=_TIMEOUT)
+        timeout = httpx.Timeout(60.0, connect=10.0, read=self._addresses.patience)
+        self._http = httpx.Client(headers=calls.headers_of(token), timeout=timeout)
+
+    @property
+    def url(self) -> str:
+        """The address that the reader uses now."""
+        return self._addresses.current
 
     def close(self) -> None:
         """Close all connections."""
@@ -56,9 +66,19 @@ class LogReader:
         self.close()
 
     def bounds(self) -> LogBounds:
-        """What the log holds now."""
+        """The current extent of the log."""
         headers = self._answer("GET", "/v1/log", {"to": "0", "bodies": "none"}).headers
         return LogBounds(_number(headers, "pathcast-from"), _number(headers, "pathcast-head"))
+
+    def expired(self) -> dict[str, int]:
+        """Per feed with documents beyond its retention, the first sequence that has not expired."""
+        with extra("parquet"):
+            import pyarrow as pa
+
+        content = self._answer("GET", "/v1/log", {"to": "0", "bodies": "none"}).content
+        with pa.ipc.open_stream(content) as stream:
+            marks = (stream.schema.metadata or {}).get(EXPIRED.encode(), b"{}")
+        return msgspec.json.decode(marks, type=dict[str, int])
 
     def batches(
         self,
@@ -72,18 +92,21 @@ class LogReader:
         """The records from `begin` to before `end`, in the columns of `log.arrow_schema`.
 
         `kinds` and `feeds` choose records; `lease` is extended while they are read. `TrimmedError` if a record
-        was trimmed.
+        was trimmed. Documents beyond their feed's retention are among them until they are trimmed; see `expired`.
         """
-        retries = Retries(self._patience)
+        retries = self._addresses.retries(self._patience)
         while begin < end:
             query = {"from": str(begin), "to": str(end - 1)}
             query |= {name: ",".join(chosen) for name, chosen in (("kinds", kinds), ("feeds", feeds)) if chosen}
             if lease is not None:
                 query["lease"] = lease
-            failure: PathcastError = UnreachableError(f"the broker at {self.url} cut the stream of records")
+            address = self.url
+            failure: PathcastError = UnreachableError(
+                f"the broker at {address} ended the stream of records early; read again"
+            )
             at_least = 0.0
             try:
-                with self._http.stream("GET", "/v1/log", params=query) as response:
+                with self._http.stream("GET", address + "/v1/log", params=query) as response:
                     if response.status_code == 200:
                         covered = _number(response.headers, "pathcast-to") + 1
                         for batch in _batches(response):
@@ -94,15 +117,15 @@ class LogReader:
                             begin = batch.column(0)[-1].as_py() + 1
                             retries.succeeded()
                         else:
-                            time.sleep(retries.seconds(failure))
+                            time.sleep(self._addresses.seconds(retries, address, failure, at_least))
                         continue
                     answer = Answer(response.status_code, response.headers, response.read())
                     failure, at_least = self._error(answer), answer.retry_after
                     if not answer.is_temporary:
                         raise failure
             except (httpx.TransportError, httpx.StreamError) as error:
-                failure = protocol.unreachable(self.url, error)
-            time.sleep(retries.seconds(failure, at_least))
+                failure = calls.unreachable(address, error)
+            time.sleep(self._addresses.seconds(retries, address, failure, at_least))
 
     def take_lease(self, begin: int) -> str:
         """Keep the records from `begin` on for a minute, unless the lease is extended; returns the id of the lease."""
@@ -127,13 +150,13 @@ class LogReader:
 
     def _answer(self, method: str, path: str, query: dict[str, str] | None = None, *, json: Any = None) -> Any:
         """The answer to a request, which is sent again while the broker is expected to answer soon."""
-        retries = Retries(self._patience)
+        retries = self._addresses.retries(self._patience)
         while True:
-            at_least = 0.0
+            at_least, address = 0.0, self.url
             try:
-                response = self._http.request(method, path, params=query, json=json)
+                response = self._http.request(method, address + path, params=query, json=json)
             except httpx.TransportError as error:
-                failure: PathcastError = protocol.unreachable(self.url, error)
+                failure: PathcastError = calls.unreachable(address, error)
             else:
                 answer = Answer(response.status_code, response.headers, response.content)
                 if 200 <= answer.status < 300:
@@ -141,7 +164,7 @@ class LogReader:
                 failure, at_least = self._error(answer), answer.retry_after
                 if not answer.is_temporary:
                     raise failure
-            time.sleep(retries.seconds(failure, at_least))
+            time.sleep(self._addresses.seconds(retries, address, failure, at_least))
 
     @staticmethod
     def _error(answer: Answer) -> PathcastError:
@@ -181,7 +204,10 @@ def _batches(response: "httpx.Response") -> "Iterator[pyarrow.RecordBatch]":
     try:
         with pa.ipc.open_stream(io.BufferedReader(_Pieces(response.iter_bytes()), 1 << 16)) as reader:
             if not reader.schema.equals(arrow_schema()):
-                raise BrokerError(f"expected records of a log, got the columns {', '.join(reader.schema.names)}")
+                raise BrokerError(
+                    f"the response is not a Pathcast log: its columns are {', '.join(reader.schema.names)}; check that "
+                    "the URL belongs to a Pathcast broker"
+                )
             yield from reader
     except (pa.ArrowInvalid, OSError):
         return

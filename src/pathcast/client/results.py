@@ -1,22 +1,49 @@
-"""What clients return: plain values that never change."""
+"""Results of clients: immutable values."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from pathcast.documents import Readable
+
 
 @dataclass(frozen=True, slots=True)
 class Published:
     """A document is in the broker's log, durably, at `sequence`.
 
-    duplicate: it was there already, under the same id. error: why it cannot be read, if it was kept all the same.
+    duplicate: the log already had it, with the same id. error: the reason why a stored document cannot be read.
     """
 
     sequence: int
     id: str
     duplicate: bool = False
     error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NewDocument:
+    """A document to upload: bytes, text or a path. headers: attributes of its CloudEvent, and `content-type`."""
+
+    feed: str
+    body: Readable
+    id: str | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """A batch is in the broker's log, durably; `sequence` is that of its record, right after its documents.
+
+    duplicates: how many were in the log already, under their ids, and are not among `documents`. kept: how many of
+    `documents` cannot be read. repeated: an earlier commit published the batch, and this one nothing.
+    """
+
+    sequence: int
+    documents: int
+    duplicates: int
+    kept: int
+    repeated: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +102,7 @@ class Explained:
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """Documents from `begin` to `end` (both inclusive) cannot be delivered any more, or are unknown to the broker.
+    """Documents from `begin` to `end` (both inclusive) that can no longer be delivered, or are unknown to the broker.
 
     reason: `trimmed`, `expired` (only those of `feed`) or `unknown`.
     """
@@ -105,7 +132,7 @@ class DeadLetter:
 
 @dataclass(frozen=True, slots=True)
 class Revived:
-    """How many dead letters are due again (`replayed`), and of how many the documents were trimmed."""
+    """The number of dead letters that are due again (`replayed`), and of dead letters with trimmed documents."""
 
     replayed: int
     trimmed: int
@@ -116,7 +143,8 @@ class Status:
     """Where a subscription is: everything up to `cursor` is acknowledged, the log ends at `head`.
 
     dead_letters: how many are `kept`, and how many there were in `total`. last_delivery, last_error: as the broker
-    noted them since it started.
+    noted them since it started. sink: how webhooks are going, if there are any: `url`, why it is `disabled`, `failures`
+    in a row, `last_error`, and seconds until the next attempt (`next_attempt_in`).
     """
 
     id: str
@@ -128,3 +156,4 @@ class Status:
     dead_letters: Mapping[str, int] = field(default_factory=dict)
     last_delivery: Mapping[str, Any] | None = None
     last_error: Mapping[str, Any] | None = None
+    sink: Mapping[str, Any] | None = None

@@ -36,7 +36,7 @@ class Retries:
         self._since, self.failures = None, 0
 
     def seconds(self, error: PathcastError, at_least: float = 0.0) -> float:
-        """How long to wait before the next attempt; raises an error if patience is over."""
+        """The wait before the next attempt; raises an error if patience is over."""
         now = time.monotonic()
         if self._since is None:
             self._since = now

@@ -12,14 +12,27 @@ from pathcast.extras import extra
 with extra("client"):
     import httpx
 
-from . import addresses, dead_letters, protocol
-from .addresses import Addresses
+from . import batch_publishing, calls, dead_letters, delivery_calls, subscription_calls
+from .broker_addresses import Addresses
 from .broker_errors import UnreachableError
-from .explanation import Explanation
-from .protocol import Answer, Call, EventReader
-from .publication import Publication
-from .results import DeadLetter, Delivery, Explained, Gap, Published, Pulled, Revived, Status, Subscription
-from .retries import OnRetry, Retries
+from .calls import Answer, Call
+from .document_publishing import Publication
+from .event_reader import EventReader
+from .explanation_pages import Explanation
+from .results import (
+    Committed,
+    DeadLetter,
+    Delivery,
+    Explained,
+    Gap,
+    NewDocument,
+    Published,
+    Pulled,
+    Revived,
+    Status,
+    Subscription,
+)
+from .retries import OnRetry
 
 T = TypeVar("T")
 
@@ -59,7 +72,7 @@ class Client:
         self._addresses = Addresses(url)
         self._patience = patience
         self._on_retry = on_retry
-        self._http = httpx.Client(headers=protocol.headers_of(token), timeout=TIMEOUT)
+        self._http = httpx.Client(headers=calls.headers_of(token), timeout=TIMEOUT)
 
     @property
     def url(self) -> str:
@@ -78,7 +91,13 @@ class Client:
 
     @overload
     def publish(  # type: ignore[overload-overlap]  # a str is a document
-        self, feed: str, documents: Readable, id: str | None = None, *, keep_invalid: bool = False
+        self,
+        feed: str,
+        documents: Readable,
+        id: str | None = None,
+        *,
+        keep_invalid: bool = False,
+        schema: str | None = None,
     ) -> Published: ...
     @overload
     def publish(
@@ -88,6 +107,7 @@ class Client:
         id: Sequence[str] | None = None,
         *,
         keep_invalid: bool = False,
+        schema: str | None = None,
         errors: Literal["raise"] = "raise",
     ) -> list[Published]: ...
     @overload
@@ -98,6 +118,7 @@ class Client:
         id: Sequence[str] | None = None,
         *,
         keep_invalid: bool = False,
+        schema: str | None = None,
         errors: Literal["return"],
     ) -> list[Published | PathcastError]: ...
     def publish(
@@ -107,18 +128,35 @@ class Client:
         id: str | Sequence[str] | None = None,
         *,
         keep_invalid: bool = False,
+        schema: str | None = None,
         errors: Literal["raise", "return"] = "raise",
     ) -> Any:
         """Publish a document (bytes, text or a path) or several; they are durable when this returns.
 
         Documents without ids get new ones. Of several documents, those that can be read are published; then the first
         error is raised, or `errors="return"` puts each error in the document's place. `keep_invalid` stores unreadable
-        documents as dead letters.
+        documents as dead letters. `schema` names the documents' schema, one that the feed's mediator maps.
         """
-        publication = Publication(feed, documents, id, keep_invalid=keep_invalid)
+        publication = Publication(feed, documents, id, keep_invalid=keep_invalid, schema=schema)
         for call in publication.calls():
             self._answer(call)
         return publication.results if errors == "return" else publication.result()
+
+    def upload(self, documents: Iterable[NewDocument]) -> str:
+        """Upload documents that a batch will have; returns the id of the upload. Nobody sees them before `commit`."""
+        return self._answer(batch_publishing.upload(documents))
+
+    def commit(self, uploads: Sequence[str], batch: str, source: str = "", *, keep_invalid: bool = False) -> Committed:
+        """Publish uploads as a batch: all of their documents, or none if one of them cannot be read.
+
+        A batch is published once per token, `source` and `batch`: a commit that is made again publishes nothing.
+        `keep_invalid` stores unreadable documents as dead letters.
+        """
+        return self._answer(batch_publishing.commit(uploads, batch, source, keep_invalid=keep_invalid))
+
+    def discard(self, upload: str) -> None:
+        """Delete an upload that no batch will have; otherwise it expires."""
+        self._answer(batch_publishing.discard(upload))
 
     def subscribe(
         self,
@@ -139,30 +177,30 @@ class Client:
         With a `sink`, a URL, the broker sends deliveries there by POST, signed with `secret(id)`; without, it stops.
         """
         config = {"in_flight": in_flight, "ack_wait": ack_wait, "max_deliver": max_deliver}
-        return self._answer(protocol.subscribe(id, xpath, feeds, namespaces, start, subscriber, sink, config))
+        return self._answer(subscription_calls.subscribe(id, xpath, feeds, namespaces, start, subscriber, sink, config))
 
     def unsubscribe(self, id: str) -> None:
         """End a subscription."""
-        self._answer(protocol.unsubscribe(id))
+        self._answer(subscription_calls.unsubscribe(id))
 
     def subscription(self, id: str) -> Subscription:
         """One subscription."""
-        return self._answer(protocol.subscription(id))
+        return self._answer(subscription_calls.subscription(id))
 
     def subscriptions(self, subscriber: str | None = None) -> Iterator[Subscription]:
         """All subscriptions, or those of a subscriber, by id."""
         after: str | None = ""
         while after is not None:
-            page, after = self._answer(protocol.subscriptions(after, subscriber))
+            page, after = self._answer(subscription_calls.subscriptions(after, subscriber))
             yield from page
 
     def secret(self, id: str) -> str:
-        """What the webhooks of a subscription with a sink are signed with."""
-        return self._answer(protocol.secret(id))
+        """The secret that signs the webhooks of a subscription with a sink."""
+        return self._answer(subscription_calls.secret(id))
 
     def check(self, xpath: str, namespaces: Mapping[str, str] | None = None) -> str:
         """The normal form of an expression; `BrokerError` if it is not supported."""
-        return self._answer(protocol.check(xpath, namespaces))
+        return self._answer(subscription_calls.check(xpath, namespaces))
 
     def explain(
         self, document: Readable | int, feed: str | None = None, *, subscription: str | None = None
@@ -186,19 +224,19 @@ class Client:
 
     def pull(self, id: str, limit: int = 100, wait: float = 0.0) -> Pulled:
         """Up to `limit` deliveries, each on a lease; waits up to `wait` whole seconds for the first."""
-        return self._answer(protocol.pull(id, limit, wait))
+        return self._answer(delivery_calls.pull(id, limit, wait))
 
     def acknowledge(self, id: str, deliveries: Iterable[Delivery | int]) -> None:
-        """Acknowledge deliveries, or their sequences: they never come again."""
-        self._answer(protocol.acknowledge(id, deliveries))
+        """Acknowledge deliveries, or their sequences, so that the broker does not repeat them."""
+        self._answer(delivery_calls.acknowledge(id, deliveries))
 
     def give_back(self, id: str, deliveries: Iterable[Delivery | int], delay: float = 0.0) -> None:
-        """End the leases of deliveries: they come again after `delay` seconds."""
-        self._answer(protocol.give_back(id, deliveries, delay))
+        """End the leases of deliveries: the broker repeats them after `delay` seconds."""
+        self._answer(delivery_calls.give_back(id, deliveries, delay))
 
     def replay(self, id: str, start: int | str | datetime) -> Status:
-        """Move the cursor, so that deliveries from `start` on come again: a sequence, a time, or `"now"`."""
-        return self._answer(protocol.replay(id, start))
+        """Move the cursor, so that the broker repeats deliveries from `start` on: a sequence, a time, or `"now"`."""
+        return self._answer(delivery_calls.replay(id, start))
 
     def dead_letters(self, id: str) -> Iterator[DeadLetter]:
         """Deliveries that were given up, by sequence."""
@@ -216,14 +254,14 @@ class Client:
 
     def status(self, id: str) -> Status:
         """Cursor, head and lag of a subscription."""
-        return self._answer(protocol.status(id))
+        return self._answer(delivery_calls.status(id))
 
     def document(self, sequence: int) -> bytes:
         """The document at a sequence, as it was published."""
-        return self._answer(protocol.document(sequence))
+        return self._answer(delivery_calls.document(sequence))
 
     def _answer(self, call: Call[T]) -> T:
-        retries = self._retries()
+        retries = self._addresses.retries(self._patience, self._on_retry)
         timeout = httpx.Timeout(60.0, connect=10.0, read=self._addresses.patience + call.wait)
         while True:
             at_least, address = 0.0, self.url
@@ -237,23 +275,13 @@ class Client:
                     timeout=timeout,
                 )
             except httpx.TransportError as error:
-                failure: PathcastError = protocol.unreachable(address, error)
+                failure: PathcastError = calls.unreachable(address, error)
             else:
                 answer = Answer(response.status_code, response.headers, response.content, retries.failures + 1)
                 if not answer.is_temporary:
                     return call.read(answer)
                 failure, at_least = answer.error(), answer.retry_after
-            time.sleep(self._seconds(retries, address, failure, at_least))
-
-    def _retries(self) -> Retries:
-        if self._addresses.are_several:
-            return Retries(self._patience, self._on_retry, addresses.MOST_SECONDS)
-        return Retries(self._patience, self._on_retry)
-
-    def _seconds(self, retries: Retries, address: str, failure: PathcastError, at_least: float) -> float:
-        """How long to wait after a failure at an address, before the attempt at the next."""
-        self._addresses.failed(address)
-        return retries.seconds(failure, 0.0 if self._addresses.are_several else at_least)
+            time.sleep(self._addresses.seconds(retries, address, failure, at_least))
 
     def _stream(self, reader: EventReader, address: str) -> Any:
         """One connection of an event stream, as httpx opens it."""
@@ -296,10 +324,10 @@ class Events:
         self.close()
 
     def _all(self) -> Generator[Delivery | Gap, None, None]:
-        reader, retries = self._reader, self._client._retries()
+        reader, retries = self._reader, self._client._addresses.retries(self._client._patience, self._client._on_retry)
         while not reader.ended:
             address = self._client.url
-            failure: PathcastError = UnreachableError(f"the broker at {address} closed the stream")
+            failure: PathcastError = UnreachableError(f"the broker at {address} closed the stream; connect again")
             at_least = 0.0
             try:
                 with self._client._stream(reader, address) as response:
@@ -314,6 +342,6 @@ class Events:
                             if reader.ended:
                                 return
             except (httpx.TransportError, httpx.StreamError) as error:
-                failure = protocol.unreachable(address, error)
+                failure = calls.unreachable(address, error)
             if not reader.ended:
-                time.sleep(self._client._seconds(retries, address, failure, at_least))
+                time.sleep(self._client._addresses.seconds(retries, address, failure, at_least))

@@ -11,8 +11,8 @@ import uvicorn
 
 import pathcast
 from pathcast.broker.api.standby_application import standby_application
-from pathcast.client import Delivery, UnreachableError, connect_async
-from pathcast.client.addresses import Addresses
+from pathcast.client import Delivery, LogReader, UnreachableError, connect_async
+from pathcast.client.broker_addresses import Addresses
 from pathcast.errors import PathcastError
 
 from ..broker.broker_process import free_port
@@ -86,6 +86,18 @@ def test_an_asynchronous_client_goes_on_to_the_active_broker(addresses: list[str
 
     published, received, url = asyncio.run(run())
     assert (published, url) == (received, addresses[-1])
+
+
+def test_a_log_reader_goes_on_to_the_active_broker_and_stays(addresses: list[str], broker: Served) -> None:
+    sequence = broker.http.post("/v1/feeds/f/documents", content="<log/>").json()["sequence"]
+    for given in (addresses, ",".join(addresses)):
+        with LogReader(given, patience=30) as reader:
+            assert reader.bounds().head == broker.broker.matched_to
+            assert reader.url == addresses[-1]
+        with LogReader(given, patience=30) as reader:
+            (batch,) = reader.batches(sequence, sequence + 1)
+            assert batch.column(4).to_pylist() == [b"<log/>"]
+            assert reader.url == addresses[-1]
 
 
 def test_several_addresses_none_of_which_answers_are_an_error() -> None:

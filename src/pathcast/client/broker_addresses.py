@@ -10,7 +10,8 @@ from typing import Final
 
 from pathcast.errors import PathcastError
 
-from .protocol import checked_url
+from .calls import checked_url
+from .retries import OnRetry, Retries
 
 # With several addresses, the longest wait between attempts: another one may have become the active broker.
 MOST_SECONDS: Final = 1.0
@@ -43,6 +44,15 @@ class Addresses:
     def patience(self) -> float:
         """Seconds to wait for an answer from one address: a broker that hangs may have a successor."""
         return _READ_SECONDS if self.are_several else _READ_SECONDS_OF_ONE
+
+    def retries(self, patience: float, on_retry: OnRetry | None = None) -> Retries:
+        """The failures of a new call."""
+        return Retries(patience, on_retry, MOST_SECONDS) if self.are_several else Retries(patience, on_retry)
+
+    def seconds(self, retries: Retries, address: str, failure: PathcastError, at_least: float) -> float:
+        """The wait after a failure at an address, before the attempt at the next."""
+        self.failed(address)
+        return retries.seconds(failure, 0.0 if self.are_several else at_least)
 
     def failed(self, address: str) -> None:
         """Go on to the next address, unless another thread already has."""

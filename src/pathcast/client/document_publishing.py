@@ -18,7 +18,7 @@ from pathcast.documents import UTF_8, Limits, Readable, codec_of, content, decla
 from pathcast.errors import DocumentError, PathcastError
 
 from .broker_errors import BrokerError
-from .protocol import Answer, Call, broker_error
+from .calls import Answer, Call, broker_error
 from .results import Published
 
 # The broker takes 1,024 events and 64 MiB per batch. Base64 makes a third more, escapes up to six times as many.
@@ -44,6 +44,7 @@ class Publication:
         ids: str | Sequence[str] | None,
         *,
         keep_invalid: bool,
+        schema: str | None = None,
     ) -> None:
         self.is_single = isinstance(documents, bytes | bytearray | memoryview | str | PathLike)
         self._documents: list[Readable] = [documents] if self.is_single else list(documents)  # type: ignore[arg-type,list-item]
@@ -54,10 +55,12 @@ class Publication:
             raise ValueError(f"id must have one id per document, got {len(chosen)} for {len(self._documents)}")
         for id in chosen:
             if not (id and id.isascii() and id.isprintable() and id == id.strip()):
-                raise ValueError(f"id must be printable ASCII without spaces around it, got {id!r}")
+                raise ValueError(f"id must be printable ASCII without leading or trailing spaces, got {id!r}")
         self._ids = chosen
         self._path = f"/v1/feeds/{quote(feed, safe='')}/documents"
         self._query = {"invalid": "keep"} if keep_invalid else {}
+        if schema is not None:
+            self._query["schema"] = schema
         self.results: list[Published | PathcastError] = []
         self._found: dict[int, Published | PathcastError] = {}
 
@@ -81,7 +84,7 @@ class Publication:
         self.results = [self._found[index] for index in range(len(self._documents))]
 
     def result(self) -> Published | list[Published]:
-        """What was published; raises the first error."""
+        """The published documents; raises the first error."""
         good: list[Published] = []
         for result in self.results:
             if isinstance(result, PathcastError):
@@ -144,4 +147,7 @@ def encoded(document: Readable) -> bytes:
     try:
         return body.decode().encode(codec or UTF_8)
     except UnicodeEncodeError as error:
-        raise DocumentError(f"the text declares {declared!r}, which lacks its character {error.start}") from None
+        raise DocumentError(
+            f"the text declares encoding {declared!r}, which lacks the character {body.decode()[error.start]!r} at "
+            f"position {error.start}; declare UTF-8"
+        ) from None

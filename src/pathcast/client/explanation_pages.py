@@ -6,8 +6,8 @@ from msgspec import Struct
 
 from pathcast.documents import Readable
 
-from .protocol import Answer, Call
-from .publication import encoded
+from .calls import Answer, Call
+from .document_publishing import encoded
 from .results import Explained
 
 _PAGE: Final = 1_000
@@ -19,12 +19,13 @@ class _Page(Struct):
 
 
 class Explanation:
-    """What a broker answers about one document."""
+    """A broker's answer about one document."""
 
     def __init__(self, document: Readable | int, feed: str | None, subscription: str | None) -> None:
         if isinstance(document, int) == (feed is not None):
             raise ValueError(
-                f"explain() needs either a sequence or a document and its feed, got {type(document).__name__}, {feed!r}"
+                f"explain() takes either a sequence, or a document and its feed, got {type(document).__name__} and "
+                f"feed={feed!r}"
             )
         self.found: list[Explained] = []
         self._body = b"" if isinstance(document, int) else encoded(document)
