@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -24,6 +25,16 @@ from pathcast.joins import Schema
 from pathcast.joins.partition.join_server_specification import StandingJoins
 from pathcast.spark.publishing.micro_batch_version_pins import pins_of
 from pathcast.spark.publishing.index_versions import version_folder
+from pyspark.errors import PySparkException
+
+def started(writer):
+    # Spark waits 10 s for the Python of foreachBatch, which is not enough on a busy machine.
+    while True:
+        try:
+            return writer.start()
+        except PySparkException as error:
+            if "Python worker failed to connect back" not in str(error):
+                raise
 
 folder = Path(sys.argv[1])
 spark = session()
@@ -56,11 +67,11 @@ def write(rows, batch):
     matched = match_documents(rows, PublishedIndex(index, pin_version(index, "split", batch, pins)), by="subscriber")
     write_once(deliver(matched).select("id", "subscriber"), batch, split)
 writer = stream.writeStream.foreachBatch(write).option("checkpointLocation", str(folder / "split-checkpoint"))
-writer.trigger(availableNow=True).start().awaitTermination()
+started(writer.trigger(availableNow=True)).awaitTermination()
 def unpinned(rows, batch):
     rows.collect()
 hidden = match_documents(stream, index).writeStream.foreachBatch(unpinned).trigger(availableNow=True)
-hidden = hidden.option("checkpointLocation", str(folder / "hidden-checkpoint")).start()
+hidden = started(hidden.option("checkpointLocation", str(folder / "hidden-checkpoint")))
 try:
     hidden.awaitTermination()
     rejected = ""
@@ -79,7 +90,7 @@ def tell(rows, batch):
     write_once(rows.select("sequence"), batch, told)
 messages = join_subscriptions(changes, versions=joins, checkpoint=place)
 writer = messages.writeStream.foreachBatch(tell).option("checkpointLocation", place).trigger(availableNow=True)
-join_query = writer.start()
+join_query = started(writer)
 join_query.awaitTermination()
 (folder / "feed").mkdir()
 for name in ("a.xml", "b.xml", "c [x].xml"):
@@ -90,7 +101,7 @@ def feed(rows, batch):
     write_once(matched.select("path", "matches"), batch, fed)
 files = stream_files(spark, folder / "feed", checkpoint=place, settle="100 milliseconds", maxFilesPerTrigger=2)
 writer = files.writeStream.foreachBatch(feed).option("checkpointLocation", place).trigger(availableNow=True)
-writer.start().awaitTermination()
+started(writer).awaitTermination()
 said = {
     "files": sorted([row.path.rpartition("/")[2], row.matches] for row in spark.read.parquet(fed).collect()),
     "joins": [sorted(row.sequence for row in spark.read.parquet(told).collect()), pins_of(joins, str(join_query.id))],
@@ -111,11 +122,34 @@ spark.stop()
 """
 
 
+UNSTOPPED = """
+import os, sys
+os.environ["SPARK_REMOTE"] = "local[1]"
+from pathcast.spark import compile_subscriptions, session
+
+table = session().createDataFrame([(1, "ada", "//p"), (2, "eve", "//[")], "id int, subscriber string, xpath string")
+report = compile_subscriptions(table, sys.argv[1] + "/index", many=1)
+print(report.version, flush=True)
+raise ValueError("something else went wrong")
+"""
+
+
+def run_program(program: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run a program on a machine without Java. The folder is its argument."""
+    environment = os.environ | short_lived(folder / "settings")
+    run = [WITHOUT_JAVA, sys.executable, "-c", program, str(folder)]
+    return subprocess.run(run, env=environment, capture_output=True, text=True, check=False, timeout=MINUTES)
+
+
+def test_a_program_that_fails_without_stopping_its_session_ends(tmp_path):
+    answer = run_program(UNSTOPPED, tmp_path)
+    assert answer.stdout == "1\n"
+    assert answer.returncode == 1 and "something else went wrong" in answer.stderr
+
+
 def test_tables_and_streams_are_matched_through_connect_on_a_machine_without_java(tmp_path):
-    run = [WITHOUT_JAVA, sys.executable, "-c", PROGRAM, str(tmp_path)]
-    environment = os.environ | short_lived(tmp_path / "settings")
-    answer = subprocess.run(run, env=environment, capture_output=True, text=True, check=False, timeout=MINUTES)
-    assert answer.returncode == 0, answer.stderr[-5000:]
+    answer = run_program(PROGRAM, tmp_path)
+    assert answer.returncode == 0, answer.stderr
     said = json.loads(answer.stdout.splitlines()[-1])
     assert said["kind"].startswith("pyspark.sql.connect")
     assert said["report"][:2] == [1, 2] and len(said["report"][2]) == 1

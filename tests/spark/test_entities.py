@@ -31,12 +31,12 @@ from pathcast.spark.joins.extract_rows import extracting
 from pathcast.spark.matching.match_documents import matching
 from pathcast.spark.matching.mediate_documents import Mediating, mediating
 from pathcast.spark.matching.parse_documents import parsing
-from pathcast.spark.matching.summarize_and_expand import expanding, summarizing
+from pathcast.spark.matching.roxsum_messages import expanding, summarizing
 from pathcast.spark.matching.worker_index import Index
 from pathcast.spark.overlay.routing_worker_tasks import Way, routing
 from pathcast.spark.pipeline.run_pipeline import run
 from pathcast.spark.sessions.objects_sent_to_workers import ShippedObject
-from tests.spark.test_pipeline_frames import delivered, folder, ignored, pipeline, rows, write_news
+from tests.spark.test_pipeline_dataframes import delivered, folder, ignored, pipeline, rows, write_news
 
 from .test_pipeline_file import SMALL, problems
 

@@ -91,7 +91,7 @@ def test_on_spark_rows_become_changes(spark):
 
 def test_what_is_asked_wrongly_is_said(spark):
     documents = spark.createDataFrame(FEEDS, "number long, xml binary")
-    with pytest.raises(PipelineError, match="key: no column 'id'"):
+    with pytest.raises(PipelineError, match="the documents have no column 'id'"):
         extract_rows(documents, STOCKS, key="id")
     with pytest.raises(PipelineError, match="keys must be whole numbers"):
         extract_rows(documents.selectExpr("string(number) as number", "xml"), STOCKS, key="number")

@@ -396,19 +396,19 @@ def test_large_files_come_in_several_arrow_batches(feed):
     [
         (
             {"cleanSource": "delete"},
-            "option cleanSource is not supported for a stream over files; omit it: remove or move",
+            "option 'cleanSource' is not supported for a stream over files; omit it: remove or move",
         ),
         ({"maxFileAge": "1d"}, "whatever their age"),
-        ({"maxFilePerTrigger": "1"}, "did you mean maxFilesPerTrigger?"),
+        ({"maxFilePerTrigger": "1"}, "did you mean 'maxFilesPerTrigger'?"),
         ({"wholetext": "true"}, "supported: maxFilesPerTrigger, maxBytesPerTrigger, latestFirst"),
-        ({"maxFilesPerTrigger": "0"}, "maxFilesPerTrigger must be a whole number of at least 1, got '0'"),
+        ({"maxFilesPerTrigger": "0"}, "option 'maxFilesPerTrigger' must be a whole number of at least 1, got '0'"),
         (
             {"maxFilesPerTrigger": "1", "maxBytesPerTrigger": "1"},
-            "options maxFilesPerTrigger and maxBytesPerTrigger cannot be combined; omit one",
+            "options 'maxFilesPerTrigger' and 'maxBytesPerTrigger' cannot be combined; omit one",
         ),
-        ({"latestFirst": "yes"}, "latestFirst must be true or false, got 'yes'"),
+        ({"latestFirst": "yes"}, "option 'latestFirst' must be true or false, got 'yes'"),
         ({"settle": "2s"}, "malformed interval '2s'; write for example \"2 seconds\""),
-        ({"checkpoint": ""}, "option checkpoint is missing"),
+        ({"checkpoint": ""}, "option 'checkpoint' is missing"),
     ],
 )
 def test_an_option_that_does_not_hold_is_an_error(feed, options, reason):

@@ -12,9 +12,9 @@ import pytest
 from pathcast.errors import PipelineError
 from pathcast.spark import progress_facts, progress_line, publish, stream_files
 from pathcast.spark.pipeline.dry_run_plan import plan
-from pathcast.spark.pipeline.pipeline_frames import open_source
+from pathcast.spark.pipeline.pipeline_dataframes import open_source
 from pathcast.spark.pipeline.run_pipeline import AnyReport, DeferredReport, Report, run
-from tests.spark.test_pipeline_frames import ignored, matcher, pipeline, rows, run_to_end
+from tests.spark.test_pipeline_dataframes import ignored, matcher, pipeline, rows, run_to_end
 
 NAMES = [
     "a.xml", "b.xml", "c [x].xml", "d{a,b}.xml", "e*.xml", "f?.xml", "[ab].xml", "g%20.xml", "a b.xml", "h#i.xml",
@@ -143,7 +143,7 @@ def test_the_plan_says_when_files_are_read_and_finds_them_as_the_stream_does(fol
 def test_a_source_is_told_when_its_stream_ends_after_one_micro_batch(folder, monkeypatch, trigger, waits):
     told: dict[str, object] = {}
     monkeypatch.setattr(
-        "pathcast.spark.pipeline.pipeline_frames.stream_files", lambda *_, **options: told.update(options)
+        "pathcast.spark.pipeline.pipeline_dataframes.stream_files", lambda *_, **options: told.update(options)
     )
     stream = f'[stream]\ncheckpoint = "checkpoint"\ntrigger = "{trigger}"'
     described = pipeline(folder, source='format = "files"\npath = "feed"', stream=stream)

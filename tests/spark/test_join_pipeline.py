@@ -23,7 +23,7 @@ from pathcast.joins.query.table_schema_file import read_schema_file
 from pathcast.messages import decode
 from pathcast.spark import open_joins, publish, publish_joins
 from pathcast.spark.joins.join_definition_files import check_joins, publish_file, read_join_subscriptions
-from pathcast.spark.joins.table_change_fanout import fanning
+from pathcast.spark.joins.table_changes_by_key import fanning
 from pathcast.spark.joins.worker_join_subscriptions import find_subscriptions
 from pathcast.spark.pipeline.dry_run_plan import plan
 from pathcast.spark.pipeline.pipeline_file import Pipeline, read_pipeline
@@ -31,7 +31,7 @@ from pathcast.spark.pipeline.run_pipeline import JoinReport, join_reports_of, ru
 from pathcast.spark.publishing.index_versions import versions
 from pathcast.spark.publishing.micro_batch_version_pins import pins_of
 from tests.spark.test_output_folder_owners import begin
-from tests.spark.test_pipeline_frames import matcher, write_news
+from tests.spark.test_pipeline_dataframes import matcher, write_news
 
 from .test_one_job import MARKET
 from .test_pipeline_file import DOCS

@@ -9,6 +9,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from pathcast.broker import Broker, Publication
+from pathcast.broker_log import ExpiryRecord
 from pathcast.log import ReadLeases, SqliteLog
 
 from ..broker.served_broker import Served, served
@@ -62,6 +63,15 @@ def test_a_batch_has_each_document_once_with_its_columns(spark: SparkSession, se
     assert round(first["time"].timestamp() * 1_000_000) == entry.time
 
 
+def test_headers_name_the_schema_that_a_mediator_maps(spark: SparkSession, server: Served) -> None:
+    settings = {"mediator": {"schema": "n", "mappings": {"annex": 'name = "annex"\nschema = "n @k #text"'}}}
+    server.http.put("/v1/feeds/news", json=settings).raise_for_status()
+    publish(server, "news", 1)
+    first = loaded(spark, url=server.address).first()
+    assert first is not None
+    assert first["headers"] == {"type": "t", "content-type": "application/xml", "pathcast-schema": "annex"}
+
+
 def test_closed_segments_are_read_from_the_folder(spark: SparkSession, server: Served, tmp_path: Path) -> None:
     sequences = publish(server, "news", *range(40))
     both = rows_of(loaded(spark, url=server.address, folder=tmp_path / "log", sequencesPerTask=11))
@@ -96,15 +106,41 @@ def test_a_stream_reads_each_document_once_and_resumes(spark: SparkSession, serv
     assert server.broker.leases.held() == []
 
 
+def test_real_time_mode_takes_no_source_in_python(spark: SparkSession, server: Served, tmp_path: Path) -> None:
+    """If this fails, Spark allows it: the guide says that it does not."""
+    writer = spark.readStream.format("pathcast").option("url", server.address).load().writeStream.format("console")
+    writer = writer.outputMode("update").option("checkpointLocation", str(tmp_path / "checkpoint"))
+    query = writer.trigger(realTime="5 seconds").start()  # type: ignore[call-overload]  # PySpark's overloads lack it
+    with pytest.raises(PySparkException, match="STREAMING_REAL_TIME_MODE.INPUT_STREAM_NOT_SUPPORTED"):
+        query.awaitTermination(120)
+
+
 def test_trimmed_records_are_an_error_and_leave_no_hole(spark: SparkSession, server: Served) -> None:
     sequences = publish(server, "news", *range(40))
     first = server.broker.trim(sequences[20]).result()
     assert first > 1
-    with pytest.raises(PySparkException, match="were trimmed; read from"):
+    with pytest.raises(PySparkException, match="has trimmed records .*; read from"):
         loaded(spark, url=server.address, from_=1).count()
     assert [row[0] for row in rows_of(loaded(spark, url=server.address))] == [
         each for each in sequences if each >= first
     ]
+
+
+def test_expired_documents_are_left_out_unless_the_query_wants_them(
+    spark: SparkSession, server: Served, tmp_path: Path
+) -> None:
+    news, mail = publish(server, "news", *range(20)), publish(server, "mail", *range(20, 40))
+    server.broker.change([ExpiryRecord("news", news[15])]).result()
+    for place in ({"url": server.address}, {"folder": tmp_path / "log"}):
+        found = {each: loaded(spark, **place, sequencesPerTask=7, expired=each) for each in ("omit", "keep", "fail")}
+        assert [row[0] for row in rows_of(found["omit"])] == [*news[15:], *mail]
+        assert [row[0] for row in rows_of(found["keep"])] == [*news, *mail]
+        with pytest.raises(
+            PySparkException, match=f"documents of some feeds have expired: 'news' before record {news[15]}"
+        ):
+            found["fail"].count()
+        assert loaded(spark, **place, feeds="mail", expired="fail").count() == 20
+        assert loaded(spark, **place, from_=news[15], expired="fail").count() == 25
 
 
 def test_a_lease_keeps_what_a_planned_query_reads(spark: SparkSession, server: Served) -> None:
@@ -119,13 +155,16 @@ def test_a_lease_keeps_what_a_planned_query_reads(spark: SparkSession, server: S
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({}, "lacks an option: give url, the address of a broker, or folder"),
-        ({"url": "http://127.0.0.1:1", "feed": "news"}, "unknown option 'feed' of format pathcast; known are url"),
+        ({}, "needs option 'url', the address of a broker, or 'folder'"),
+        ({"url": "http://127.0.0.1:1", "feed": "news"}, "unknown option 'feed' of format pathcast; use one of url"),
         (
             {"url": "http://127.0.0.1:1", "from_": "yesterday"},
-            "from must be a number of at least 1, 'first' or 'now', got 'yesterday'",
+            "option 'from' must be a number of at least 1, 'first' or 'now', got 'yesterday'",
         ),
-        ({"url": "http://127.0.0.1:1", "maxDocumentsPerTrigger": 5}, "maxDocumentsPerTrigger is for streams"),
+        (
+            {"url": "http://127.0.0.1:1", "maxDocumentsPerTrigger": 5},
+            "'maxDocumentsPerTrigger' does not apply to a batch",
+        ),
         ({"url": "http://127.0.0.1:1", "patience": 0}, "cannot reach the broker at http://127.0.0.1:1"),
         ({"url": "nowhere"}, "'nowhere' is not the address of a broker"),
         ({"folder": "/nowhere"}, "no log in /nowhere"),
@@ -149,8 +188,8 @@ def test_the_examples_of_the_guide_do_what_they_say(
         server.broker.publish("news", [document]).result()
     page = (Path(__file__).parents[2] / "docs" / "guides" / "log-on-spark.md").read_text(encoding="utf-8")
     page = page.replace("http://127.0.0.1:8080", server.address)
-    page = re.sub('"(checkpoint|archive)"', rf'"{tmp_path}/\1"', page)
-    batch, stream = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    page = re.sub('"(checkpoint|archive|stories|stories-checkpoint)"', rf'"{tmp_path}/\1"', page)
+    batch, stream, write, write_stream = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     (shown,) = re.findall(r"```text\n(.*?)```", page, re.DOTALL)
     monkeypatch.chdir(tmp_path)
     known: dict[str, object] = {}
@@ -158,3 +197,8 @@ def test_the_examples_of_the_guide_do_what_they_say(
     assert capsys.readouterr().out == shown
     exec(stream, known)  # noqa: S102
     assert spark.read.parquet(str(tmp_path / "archive")).count() == 2
+    exec(write, known)  # noqa: S102
+    story = spark.createDataFrame([("n-2", "<nitf/>")], "id string, body string")
+    story.write.parquet(str(tmp_path / "stories"))
+    exec(write_stream, known)  # noqa: S102
+    assert loaded(spark, url=server.address).count() == 4

@@ -32,7 +32,7 @@ def stream(tmp_path: Path) -> Pipeline:
 
 
 def begin(checkpoint: Path, last: int, id: str = "ours") -> None:
-    """What Spark records before a micro-batch writes."""
+    """The records of Spark before a micro-batch writes."""
     (checkpoint / "offsets").mkdir(parents=True, exist_ok=True)
     (checkpoint / "metadata").write_text(json.dumps({"id": id}))
     (checkpoint / "offsets" / str(last)).touch()

@@ -240,12 +240,12 @@ def test_what_a_stream_needs_is_said(tmp_path, stream, key, reason):
     [
         ('settle = "2s"', "source.settle", 'must be an interval such as "2 seconds", got "2s"'),
         ('schema = "content binary"', "source.schema", 'format = "files" has fixed columns in a stream'),
-        ("options = { maxFileAge = 1 }", "source.options", "option maxFileAge is not supported"),
-        ("options = { latestfrist = true }", "source.options", "did you mean latestFirst?"),
+        ("options = { maxFileAge = 1 }", "source.options", "option 'maxFileAge' is not supported"),
+        ("options = { latestfrist = true }", "source.options", "did you mean 'latestFirst'?"),
         (
             'options = { Settle = "1 second" }',
             "source.options",
-            "option Settle cannot be set in source.options: use the key source.settle instead",
+            "option 'Settle' cannot be set in source.options: use the key source.settle instead",
         ),
     ],
 )
@@ -295,7 +295,7 @@ def test_all_problems_are_told_at_once_in_the_order_of_lines(tmp_path):
 
 
 def test_a_file_without_deliveries_is_refused(tmp_path):
-    assert ("deliveries", "the section is missing: Where matched documents go.") in [
+    assert ("deliveries", "the section is missing: The output for matched documents.") in [
         one[1:] for one in problems(tmp_path, SMALL.partition("[deliveries]")[0])
     ]
 
@@ -309,7 +309,7 @@ def test_a_file_that_is_not_toml_has_its_line(tmp_path):
 def test_a_file_that_is_not_there_is_named(tmp_path):
     with pytest.raises(PipelineFileError) as raised:
         read_pipeline(tmp_path / "nowhere.toml")
-    assert raised.value.problems == (Problem(None, "", "cannot be read: No such file or directory"),)
+    assert raised.value.problems == (Problem(None, "", "cannot be read: No such file or directory; check the path"),)
 
 
 def test_the_reference_in_the_documentation_is_that_of_the_code():

@@ -173,13 +173,13 @@ def test_what_is_large_or_unusual_is_left_to_spark(tmp_path):
         ("float.parquet", "parquet", "column 'id' has values of type float, which need Spark"),
         ("open.csv", "csv", "open.csv cannot be read without Spark: unexpected end of data"),
         ("broken.json", "json", "broken.json cannot be read without Spark: Expecting value"),
-        ("twice.csv", "csv", "columns of the same name"),
-        ("case.json", "json", "columns of the same name"),
+        ("twice.csv", "csv", "two columns have the same name"),
+        ("case.json", "json", "two columns have the same name"),
         ("deep.json", "json", "deep.json cannot be read without Spark: maximum recursion depth"),
         ("huge.json", "json", "column 'id': Python int too large"),
         ("half.json", "json", "column 'xpath': .* surrogates not allowed"),
-        ("packed.csv.bz2", "csv", "files that end in .bz2 need Spark"),
-        ("table.csv", "orc", "format orc"),
+        ("packed.csv.bz2", "csv", "files with the suffix '.bz2' need Spark"),
+        ("table.csv", "orc", "format 'orc'"),
         ("nothing.csv", "csv", "not a file or folder"),
     ):
         with pytest.raises(NotSmallError, match=why):
@@ -199,7 +199,7 @@ def test_a_parquet_file_that_unpacks_to_much_is_left_to_spark_before_a_column_is
     pq.write_table(pa.table({"xpath": xpaths}), tmp_path / "table.parquet", compression="zstd")
     assert (tmp_path / "table.parquet").stat().st_size < 10_000
     monkeypatch.setattr(pq.ParquetFile, "read", lambda *_, **__: pytest.fail("a column is read"))
-    with pytest.raises(NotSmallError, match=r"[\d,]+ rows, 0 MiB"):
+    with pytest.raises(NotSmallError, match=r"[\d,]+ rows and 0 MiB"):
         read_small(str(tmp_path / "table.parquet"), "parquet", small)
 
 

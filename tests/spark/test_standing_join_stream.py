@@ -21,7 +21,7 @@ from pathcast.spark import (
     publish_joins,
     write_once,
 )
-from pathcast.spark.joins.table_change_fanout import fanning
+from pathcast.spark.joins.table_changes_by_key import fanning
 from pathcast.spark.joins.worker_join_subscriptions import Subscribed
 from pathcast.spark.sessions.objects_sent_to_workers import ShippedObject
 from tests.joins.test_value_partitioned_join import history
@@ -81,7 +81,7 @@ def test_a_stream_of_changes_gives_the_messages_of_one_server(spark, tmp_path):
     world, changes, expected = history(random, 60, queries, "ref-sj-clu+", later=more)
     world.database.close()
     letters = [letter(*each) for each in changes]
-    letters[20:20] = letters[15:18]  # come again, with the same micro-batch
+    letters[20:20] = letters[15:18]  # repeated, with the same micro-batch
     letters[40:40] = letters[10:13]  # and with another
     letters.append((99, "R", "delete", '{"k": 5, "a": 1, "p": "x"}', None))
     letters.append((100, "R", "insert", '{"k": 5, "a": "x"}', None))
@@ -164,9 +164,9 @@ def test_what_is_asked_wrongly_is_said(spark, tmp_path):
         join_subscriptions(changes.drop("sequence"), StandingJoins(schema))
     with pytest.raises(PipelineError, match="'sequence' of changes is of type string; cast it to bigint"):
         join_subscriptions(changes.selectExpr("table", "change", "row", "'1' as sequence"), StandingJoins(schema))
-    with pytest.raises(PipelineError, match="neither is given; give exactly one"):
+    with pytest.raises(PipelineError, match="no subscriptions given; give either"):
         join_subscriptions(changes)
-    with pytest.raises(PipelineError, match="both are given; give exactly one"):
+    with pytest.raises(PipelineError, match="are both given; give either"):
         join_subscriptions(changes, StandingJoins(schema), versions=tmp_path)
     with pytest.raises(PipelineError, match="no version of subscriptions"):
         join_subscriptions(changes, versions=tmp_path)
@@ -175,7 +175,7 @@ def test_what_is_asked_wrongly_is_said(spark, tmp_path):
     messages = spark.createDataFrame([], "message binary, subscription long")
     with pytest.raises(PipelineError, match="'subscription' already exists"):
         deliver_joins(messages, StandingJoins(schema))
-    with pytest.raises(PipelineError, match="neither is given; give exactly one"):
+    with pytest.raises(PipelineError, match="no subscriptions given; give either"):
         deliver_joins(messages.drop("subscription"))
     with pytest.raises(PipelineError, match="no binary column 'message'"):
         deliver_joins(messages.drop("message"), StandingJoins(schema))

@@ -77,5 +77,5 @@ def test_a_pickle_in_its_place_is_not_read(tmp_path):
     given = found(standing(50), tmp_path).shipped
     shutil.rmtree(given.folder)
     (tmp_path / given.folder).write_bytes(pickle.dumps(standing(50)))
-    with pytest.raises(PipelineError, match="is a file, not a snapshot; give the folder that was written to"):
+    with pytest.raises(PipelineError, match="is a file, not a snapshot; give the folder of a snapshot"):
         given.open()

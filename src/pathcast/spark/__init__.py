@@ -19,15 +19,16 @@ if TYPE_CHECKING:
     from .files.file_source import stream_files
     from .joins.extract_rows import extract_rows
     from .joins.join_message_delivery import deliver_joins
-    from .joins.join_subscription_versions import JoinsVersion, open_joins, publish_joins
+    from .joins.join_version_folder import JoinsVersion, open_joins, publish_joins
     from .joins.new_subscriber_contents import initial_contents
     from .joins.standing_join_stream import join_subscriptions
     from .matching.deliveries_and_dead_letters import dead_letters, deliver, with_source, write_once
     from .matching.match_documents import match_documents
     from .matching.mediate_documents import Mediating, mediate
     from .matching.parse_documents import parse_documents
+    from .matching.roxsum_messages import expand, summarize
+    from .matching.split_documents import split_documents
     from .matching.stream_metrics import ProgressListener, StructuredFormatter, observed, progress_facts, progress_line
-    from .matching.summarize_and_expand import expand, summarize
     from .matching.worker_index import PublishedIndex, pin_version
     from .overlay.published_overlays import publish_overlay
     from .overlay.route_documents import disseminate, route_documents, visits_as_rows
@@ -67,6 +68,7 @@ __all__ = [
     "publish_overlay",
     "route_documents",
     "session",
+    "split_documents",
     "stream_files",
     "summarize",
     "visits_as_rows",
@@ -76,7 +78,7 @@ __all__ = [
 
 _FILES = {
     "Mediating": "matching.mediate_documents",
-    "JoinsVersion": "joins.join_subscription_versions",
+    "JoinsVersion": "joins.join_version_folder",
     "ProgressListener": "matching.stream_metrics",
     "PublishedIndex": "matching.worker_index",
     "StructuredFormatter": "matching.stream_metrics",
@@ -86,7 +88,7 @@ _FILES = {
     "deliver": "matching.deliveries_and_dead_letters",
     "deliver_joins": "joins.join_message_delivery",
     "disseminate": "overlay.route_documents",
-    "expand": "matching.summarize_and_expand",
+    "expand": "matching.roxsum_messages",
     "extract_rows": "joins.extract_rows",
     "initial_contents": "joins.new_subscriber_contents",
     "join_subscriptions": "joins.standing_join_stream",
@@ -94,19 +96,20 @@ _FILES = {
     "match_documents": "matching.match_documents",
     "mediate": "matching.mediate_documents",
     "observed": "matching.stream_metrics",
-    "open_joins": "joins.join_subscription_versions",
+    "open_joins": "joins.join_version_folder",
     "pack_index": "publishing.index_versions",
     "parse_documents": "matching.parse_documents",
     "pin_version": "matching.worker_index",
     "progress_facts": "matching.stream_metrics",
     "progress_line": "matching.stream_metrics",
     "publish": "publishing.index_versions",
-    "publish_joins": "joins.join_subscription_versions",
+    "publish_joins": "joins.join_version_folder",
     "publish_overlay": "overlay.published_overlays",
     "route_documents": "overlay.route_documents",
     "session": "sessions.spark_session",
+    "split_documents": "matching.split_documents",
     "stream_files": "files.file_source",
-    "summarize": "matching.summarize_and_expand",
+    "summarize": "matching.roxsum_messages",
     "visits_as_rows": "overlay.route_documents",
     "with_source": "matching.deliveries_and_dead_letters",
     "write_once": "matching.deliveries_and_dead_letters",

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Self
 
 from pathcast.spark.files.file_source import LOG
-from pathcast.spark.files.write_ahead_file_log import FileLog
+from pathcast.spark.files.input_file_log import FileLog
 from pathcast.spark.publishing.micro_batch_version_pins import pins_of
 from pathcast.spark.sessions.spark_session import LOCAL_SETTINGS
 from tests.spark.machines import MINUTES

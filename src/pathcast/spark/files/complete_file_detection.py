@@ -1,4 +1,4 @@
-"""Settling: a stream reads a file when its size and modification time show that its writer has finished.
+"""Complete files: a stream reads a file when its size and modification time show that its writer has finished.
 
 A file is settled when its modification time is at least `settle` ago by this machine's clock, or when two listings at
 least `settle` apart found the same size and time (for file servers whose clock runs ahead of ours). Other files are
@@ -25,7 +25,7 @@ _DEFERRED = "pathcast/deferred.json"
 
 
 def sleep_beside_parent(seconds: float) -> None:
-    """Sleep, but return early if the parent process ends: then nobody waits for an answer."""
+    """Sleep, but return early if the parent process ends: then no process waits for an answer."""
     parent, end = os.getppid(), time.monotonic() + seconds
     while (left := end - time.monotonic()) > 0 and os.getppid() == parent:
         time.sleep(min(left, 1))

@@ -74,10 +74,14 @@ def read_options(given: Mapping[str, str]) -> FileOptions:
     check_names(given, arguments=True)
     for name in ("path", "checkpoint"):
         if not options.get(name):
-            raise PipelineError(f"option {name} is missing; stream_files(spark, path, checkpoint=…) sets it")
+            raise PipelineError(
+                f"option {name!r} is missing; use stream_files(spark, path, checkpoint=…), which sets it"
+            )
     max_files, max_bytes = _count(options, "maxFilesPerTrigger"), _count(options, "maxBytesPerTrigger")
     if max_files is not None and max_bytes is not None:
-        raise PipelineError("options maxFilesPerTrigger and maxBytesPerTrigger cannot be combined; omit one of them")
+        raise PipelineError(
+            "options 'maxFilesPerTrigger' and 'maxBytesPerTrigger' cannot be combined; omit one of them"
+        )
     return FileOptions(
         path=options["path"],
         checkpoint=options["checkpoint"],
@@ -98,17 +102,17 @@ def check_names(given: Mapping[str, str], *, arguments: bool) -> None:
     for name in given:
         if not arguments and _OPTIONS.get(name.lower()) in _ARGUMENTS:
             key = _KEYS.get(name.lower())
-            advice = "Pathcast sets it; omit the option" if key is None else f"use the key {key} instead"
-            raise PipelineError(f"option {name} cannot be set in source.options: {advice}")
+            advice = "Pathcast sets this option; omit it" if key is None else f"use the key {key} instead"
+            raise PipelineError(f"option {name!r} cannot be set in source.options: {advice}")
         if name.lower() in _REFUSED:
             raise PipelineError(
-                f"option {name} is not supported for a stream over files; omit it: {_REFUSED[name.lower()]}"
+                f"option {name!r} is not supported for a stream over files; omit it: {_REFUSED[name.lower()]}"
             )
         if name.lower() not in _OPTIONS:
             near = difflib.get_close_matches(name.lower(), _OPTIONS, n=1)
             known = ", ".join(option for option in _OPTIONS.values() if option not in _ARGUMENTS)
-            advice = f"did you mean {_OPTIONS[near[0]]}?" if near else f"supported: {known}"
-            raise PipelineError(f"option {name} is not supported for a stream over files; {advice}")
+            advice = f"did you mean {_OPTIONS[near[0]]!r}?" if near else f"supported: {known}"
+            raise PipelineError(f"option {name!r} is not supported for a stream over files; {advice}")
 
 
 def nanoseconds(interval: str) -> int:
@@ -124,12 +128,12 @@ def _count(options: Mapping[str, str], name: str) -> int | None:
     if text is None:
         return None
     if not (text.isascii() and text.isdecimal()) or int(text) < 1:
-        raise PipelineError(f"option {name} must be a whole number of at least 1, got {text!r}")
+        raise PipelineError(f"option {name!r} must be a whole number of at least 1, got {text!r}")
     return int(text)
 
 
 def _flag(options: Mapping[str, str], name: str, default: bool) -> bool:
     text = options.get(name.lower(), str(default)).lower()
     if text not in ("true", "false"):
-        raise PipelineError(f"option {name} must be true or false, got {text!r}")
+        raise PipelineError(f"option {name!r} must be true or false, got {text!r}")
     return text == "true"

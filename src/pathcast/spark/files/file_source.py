@@ -1,6 +1,6 @@
 """A stream over files: each file once, when it is complete. `stream_files`, and Spark's data source `pathcast-files`.
 
-    listing (file_listing.py) ─▶ done? (complete_file_detection.py) ─▶ write_ahead_file_log.py ─▶ micro-batch: a range
+    listing (file_listing.py) ─▶ done? (complete_file_detection.py) ─▶ input_file_log.py ─▶ micro-batch: a range
                                        └ deferred: counted, and checked again by the next listing
 
 Columns are those of Spark's `binaryFile`: `path` (`file:/feed/a b.xml`), `modificationTime`, `length`, `content`.
@@ -12,7 +12,7 @@ A micro-batch is a range of numbers, so a replay after a crash reads the same fi
 changes.
 Cost: per trigger a listing, and an append of the new files to the log; per query one process on the driver, which takes
 some 1.3 s of processor time to start (the first one in a session 4 s).
-Not done: addresses (`s3a://…`), for which pipeline_frames.py uses Spark's own source.
+Not done: addresses (`s3a://…`), for which pipeline_dataframes.py uses Spark's own source.
 
 A file that no longer exists, cannot be opened, or is larger than 2 GB when its micro-batch reads it gives a row with
 null `content`, and so a dead letter. Any other read error fails the task; the next run reads the same files again.
@@ -44,8 +44,8 @@ from ..arrow_to_spark_types import spark_schema
 from .complete_file_detection import Clock, Settling, keep_deferred
 from .file_listing import FoundFile, list_files, look_at
 from .file_options import SETTLE, FileOptions, read_options
+from .input_file_log import FileLog
 from .spark_source_log import LOG_OFFSET, local_path, logged_files
-from .write_ahead_file_log import FileLog
 
 FORMAT = "pathcast-files"
 LOG = "pathcast/files.jsonl"

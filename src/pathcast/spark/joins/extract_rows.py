@@ -26,7 +26,7 @@ from pathcast.joins import Extraction
 from pathcast.joins.query import Extractor, write_row
 from pathcast.kernels import Int64s
 
-from ..matching.arrow_document_columns import Part, error_column, parts_of_values
+from ..matching.arrow_document_columns import Part, error_column, parts_of_rows
 from ..matching.document_batch_reader import PartReader
 from ..matching.input_column_checks import ERROR, check_columns, check_entities, check_structure
 from ..matching.match_documents import with_structures
@@ -67,7 +67,7 @@ def extract_rows(
     if structure is not None:
         check_structure(documents.schema, structure, None)
     if key is not None and key not in names:
-        raise PipelineError(f"key: no column '{key}' in the documents; choose one of {', '.join(names)}")
+        raise PipelineError(f"the documents have no column '{key}', given as key; use one of {', '.join(names)}")
     if key is not None and not isinstance(documents.schema[key].dataType, t.ShortType | t.IntegerType | t.LongType):
         found = documents.schema[key].dataType.simpleString()
         raise PipelineError(f"the column '{key}' is of type {found}; keys must be whole numbers: cast it to bigint")
@@ -102,7 +102,7 @@ def extracting(
     def extract_batches(batches: Batches) -> Batches:
         cutting = table.open(RowCutter, limits, entities)
         for batch in batches:
-            for part in parts_of_values(batch.column(document)):
+            for part in parts_of_rows(batch, document):
                 rows = batch.slice(part.begin, part.end - part.begin)
                 if structure is None:
                     yield cutting.changes(rows, part, document, key)[0]

@@ -20,7 +20,7 @@ from pathcast.joins.query import SchemaFile, read_schema_file
 
 from ..pipeline.pipeline_sections import Joins
 from ..publishing.index_versions import latest, versions
-from .join_subscription_versions import open_joins, publish_joins
+from .join_version_folder import open_joins, publish_joins
 
 Queries = dict[str | None, list[str]]
 
@@ -139,7 +139,7 @@ def _check_same(joins: Joins, folder: str, schema: Schema, newest: StandingJoins
 
 
 def _compared(newest: StandingJoins | None, wanted: Queries) -> tuple[Queries, list[int]]:
-    """What to add, in the order of the file, and which ids to remove."""
+    """The subscriptions to add, in the order of the file, and the ids to remove."""
     left = Counter((subscriber, query) for subscriber, queries in wanted.items() for query in queries)
     remove: list[int] = []
     for one in newest.asked if newest is not None else ():

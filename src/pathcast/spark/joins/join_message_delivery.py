@@ -57,11 +57,8 @@ def deliver_joins(
     added = [LISTED] if lists else [SUBSCRIPTION, SUBSCRIBER]
     _check_messages(messages, [*added, *([SHARD_COLUMN] if shards is not None else [])])
     if (subscriptions is None) == (versions is None):
-        given = "neither is given" if subscriptions is None else "both are given"
-        raise PipelineError(
-            f"of subscriptions (a StandingJoins) and versions= (a folder of versions), {given}; give exactly one "
-            "of them"
-        )
+        given = "no subscriptions given" if subscriptions is None else "subscriptions and versions= are both given"
+        raise PipelineError(f"{given}; give either subscriptions (a StandingJoins) or versions= (a folder of versions)")
     if shards is not None and shards < 1:
         raise PipelineError(f"shards must be a whole number of at least 1, got {shards}")
     subscribed = find_subscriptions(

@@ -1,4 +1,4 @@
-"""Answers of keys: the messages and errors of one key and micro-batch travel as one row, and are then unfolded.
+"""Packed messages: the messages and errors of one key and micro-batch travel as one row, and are then unfolded.
 
     `answers`   sequences (int64), numbers (int32), lengths (int32), the bytes of all messages one after the other
     `refused`   changes that could not be applied: sequence, table, change, row, values, error
@@ -23,7 +23,7 @@ from pathcast.store import MessagePack
 from ..arrow_to_spark_types import spark_schema
 from ..matching.arrow_document_columns import ERROR_TYPE, binary_column
 from .extract_rows import SEQUENCE
-from .table_change_fanout import FANNED, LETTER
+from .table_changes_by_key import FANNED, LETTER
 
 ANSWERED = t.StructType(
     [*FANNED.fields[:2], t.StructField("answers", t.BinaryType()), t.StructField("refused", t.BinaryType())]

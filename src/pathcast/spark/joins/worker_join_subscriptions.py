@@ -2,7 +2,7 @@
 
 Large sets of a stage are in a folder that every worker can read, named by a digest of their content.
 
-Invariant: all tasks of a micro-batch, and of its replays, get the same version (join_subscription_versions.py,
+Invariant: all tasks of a micro-batch, and of its replays, get the same version (join_version_folder.py,
 micro_batch_version_pins.py).
 Cost: a worker builds the index of a version once: some 1 µs per subscription given as arrays, 0.1 ms per other
 subscription.
@@ -48,7 +48,7 @@ class StoredJoins:
                 raise
             raise PipelineError(
                 f"a Spark worker cannot read the subscriptions: {error.reason}; choose a folder that every worker can "
-                "read, and start the stage again"
+                "read, and restart the query"
             ) from None
 
 

@@ -2,13 +2,14 @@
 
     feed, sequence, id, time, headers, body          id: the publisher's own, or null
 
-`headers` has the attributes of the document's CloudEvent, and `content-type`. Other records than documents, and
+`headers` has the attributes of the document's CloudEvent, `content-type`, and `pathcast-schema` if the feed's mediator
+maps the document from a schema. Other records than documents, and
 documents that could not be read (dead letters), are left out.
 
 Cost: 1 µs per document; bodies stay in Arrow's memory.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 import pyarrow as pa
 
@@ -27,8 +28,11 @@ COLUMNS = pa.schema(
 )
 
 
-def document_rows(records: pa.RecordBatch, feeds: frozenset[str]) -> pa.RecordBatch:
-    """The readable documents of some feeds, or of all, among records in the columns of `log.arrow_schema`."""
+def document_rows(records: pa.RecordBatch, feeds: frozenset[str], expired: Mapping[str, int]) -> pa.RecordBatch:
+    """The readable documents of some feeds, or of all, among records in the columns of `log.arrow_schema`.
+
+    `expired`: per feed, the first sequence whose documents are rows.
+    """
     sequences, times = records.column(0).to_pylist(), records.column(1).cast(pa.int64()).to_pylist()
     kinds, metas = records.column(2).to_pylist(), records.column(3).to_pylist()
     kept: list[int] = []
@@ -40,6 +44,7 @@ def document_rows(records: pa.RecordBatch, feeds: frozenset[str]) -> pa.RecordBa
                 isinstance(document, DocumentRecord)
                 and document.error is None
                 and (not feeds or document.feed in feeds)
+                and sequence >= expired.get(document.feed, 0)
             ):
                 kept.append(place)
                 documents.append(document)
@@ -51,13 +56,19 @@ def document_rows(records: pa.RecordBatch, feeds: frozenset[str]) -> pa.RecordBa
             pa.array([each.id for each in documents], pa.string()),
             chosen.column(1),
             pa.array(
-                [[*each.attributes.items(), ("content-type", each.media_type)] for each in documents],
+                [_headers(each) for each in documents],
                 pa.map_(pa.string(), pa.string()),
             ),
             chosen.column(4),
         ],
         schema=COLUMNS,
     )
+
+
+def _headers(document: DocumentRecord) -> list[tuple[str, str]]:
+    """Attributes of a CloudEvent have no hyphen, so the names are distinct."""
+    headers = [*document.attributes.items(), ("content-type", document.media_type)]
+    return headers if document.schema is None else [*headers, ("pathcast-schema", document.schema)]
 
 
 def records_of(entries: Iterable[LogEntry]) -> Iterator[pa.RecordBatch]:

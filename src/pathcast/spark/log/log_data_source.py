@@ -1,10 +1,15 @@
 """The data source `pathcast`: the documents in a broker's log as a DataFrame, or as a stream.
 
+Writing to it is publish_documents.py; this module reads.
+
     planned on the driver: ranges of sequences, a read lease ──▶ tasks: records of a range ──▶ rows of documents
 
 A task reads its range from closed segments if it finds them in the option `folder`, otherwise from the broker. An
 offset is the last sequence that was read: `{"sequence": 4711}`. A range of the log is the same whenever it is read, so
 a micro-batch that is repeated after a crash has the same rows.
+
+Documents beyond their feed's retention are left out, with a warning in the driver's log; the option `expired` fails the
+query instead, or keeps them. The driver asks once per plan which have expired, so all tasks of a plan agree.
 
 Invariant: each readable document of the range is a row, once. If a record was trimmed before it was read, the query
 fails with `TrimmedError`: nothing is left out silently.
@@ -12,9 +17,10 @@ Cost: a request per task, `sequencesPerTask` sequences each; one more per trigge
 log, so a micro-batch of `maxDocumentsPerTrigger` sequences may have fewer documents.
 """
 
+import logging
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 import pyarrow as pa
@@ -22,7 +28,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStrea
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
-from pathcast.broker_log import DOCUMENT
+from pathcast.broker_log import DOCUMENT, expired_before
 from pathcast.client import LogBounds, LogReader
 from pathcast.errors import PipelineError
 from pathcast.log import ClosedSegments, LogError, TrimmedError
@@ -30,10 +36,13 @@ from pathcast.log import ClosedSegments, LogError, TrimmedError
 from ..arrow_to_spark_types import spark_schema
 from .document_rows import COLUMNS, document_rows, records_of
 from .log_options import LogOptions, log_options
+from .publish_documents import DocumentBatchWriter, DocumentStreamWriter
+from .publish_options import publish_options
 
 FORMAT: Final = "pathcast"
 # Seconds between extensions of a lease, which lasts a minute.
 _EXTEND: Final = 15.0
+_LOGGER: Final = logging.getLogger(__name__)
 
 
 class LogDataSource(DataSource):
@@ -45,6 +54,16 @@ class LogDataSource(DataSource):
 
     def schema(self) -> StructType:
         return spark_schema(COLUMNS)
+
+    def writer(self, schema: StructType, overwrite: bool) -> DocumentBatchWriter:
+        if overwrite:
+            raise PipelineError("a log cannot be overwritten; write with mode append")
+        return DocumentBatchWriter(publish_options(self.options, is_stream=False), schema)
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> DocumentStreamWriter:  # noqa: N802 - Spark's
+        if overwrite:
+            raise PipelineError("a log cannot be overwritten; write with output mode append")
+        return DocumentStreamWriter(publish_options(self.options, is_stream=True), schema)
 
     def reader(self, schema: StructType) -> "LogBatchReader":
         return LogBatchReader(log_options(self.options))
@@ -60,6 +79,7 @@ class LogRange(InputPartition):
     begin: int
     end: int
     lease: str | None
+    expired: dict[str, int] = field(default_factory=dict)  # per feed, the first sequence that is read
 
 
 def bounds(options: LogOptions) -> LogBounds:
@@ -76,14 +96,45 @@ def bounds(options: LogOptions) -> LogBounds:
 
 def ranges(options: LogOptions, begin: int, end: int, lease: str | None) -> list[LogRange]:
     """The range from `begin` to before `end`, cut into tasks."""
-    return [LogRange(first, min(first + options.task, end), lease) for first in range(begin, end, options.task)]
+    expired = _expired(options, begin) if begin < end else {}
+    return [
+        LogRange(first, min(first + options.task, end), lease, expired) for first in range(begin, end, options.task)
+    ]
+
+
+def _expired(options: LogOptions, begin: int) -> dict[str, int]:
+    """Per feed, the first sequence that is read, if documents from `begin` on have expired."""
+    if options.expired == "keep":
+        return {}
+    if options.url is not None:
+        with options.reader() as reader:
+            found = reader.expired()
+    else:
+        log = options.opened()
+        try:
+            found = expired_before(log)
+        finally:
+            log.close()
+    feeds = {
+        feed: first for feed, first in found.items() if first > begin and (not options.feeds or feed in options.feeds)
+    }
+    if not feeds:
+        return {}
+    text = ", ".join(f"{feed!r} before record {first}" for feed, first in sorted(feeds.items()))
+    if options.expired == "fail":
+        raise LogError(
+            f"the query reads from record {begin}, but documents of some feeds have expired: {text}; "
+            "read from a later record, or set option 'expired' to 'omit' or 'keep'"
+        )
+    _LOGGER.warning("the query omits expired documents of feeds: %s", text)
+    return feeds
 
 
 def rows(options: LogOptions, part: LogRange) -> Iterator[pa.RecordBatch]:
     """The rows of documents of one task."""
     feeds = frozenset(options.feeds)
     for batch in _records(options, part):
-        found = document_rows(batch, feeds)
+        found = document_rows(batch, feeds, part.expired)
         if found.num_rows:
             yield found
 
@@ -119,7 +170,7 @@ class LogBatchReader(DataSourceReader):
 
     def __init__(self, options: LogOptions) -> None:
         if options.most is not None:
-            raise PipelineError("maxDocumentsPerTrigger is for streams; omit it, or use readStream")
+            raise PipelineError("option 'maxDocumentsPerTrigger' does not apply to a batch; omit it, or use readStream")
         self._options = options
 
     def partitions(self) -> list[LogRange]:
@@ -131,7 +182,7 @@ class LogBatchReader(DataSourceReader):
         end = head + 1 if options.to is None else options.to + 1
         if end > head + 1:
             raise PipelineError(
-                f"option to is {options.to}, but the log ends with record {head}; give at most {head}, or omit it"
+                f"option 'to' is {options.to}, but the log ends with record {head}; give at most {head}, or omit it"
             )
         if begin >= end:  # Spark reads without a partition if there is none
             return [LogRange(begin, begin, None)]
@@ -155,7 +206,7 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def __init__(self, options: LogOptions) -> None:
         if options.to is not None:
-            raise PipelineError("option to is for batches; omit it, or use read")
+            raise PipelineError("option 'to' does not apply to a stream; omit it, or use read")
         self._options = options
         self._last: int | None = None  # for Trigger.AvailableNow
         self._lease: HeldLease | None = None

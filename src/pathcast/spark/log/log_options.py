@@ -1,6 +1,6 @@
 """The options of the data source `pathcast`, checked.
 
-Spark hands options over as text, and its UI hides the values of those whose name has `token` in it.
+Spark passes options as text. Its UI hides the values of options whose names contain `token`.
 """
 
 import os
@@ -16,12 +16,14 @@ from pathcast.log import SqliteLog
 # Sequences per task: some 40 MB of documents of 4 KB.
 TASK: Final = 10_000
 _LARGEST: Final = (1 << 63) - 2
+_EXPIRED: Final = ("omit", "fail", "keep")
 _KNOWN: Final = (
     "url",
     "token",
     "tokenFile",
     "folder",
     "feeds",
+    "expired",
     "from",
     "to",
     "maxDocumentsPerTrigger",
@@ -38,6 +40,7 @@ class LogOptions:
     token: str | None = None
     folder: str | None = None
     feeds: tuple[str, ...] = ()
+    expired: str = "omit"  # documents beyond their feed's retention: "omit", "fail" or "keep"
     begin: int | Literal["first", "now"] = "first"
     to: int | None = None
     most: int | None = None  # sequences per micro-batch
@@ -59,37 +62,42 @@ def log_options(given: Mapping[str, str]) -> LogOptions:
     """The checked options; `PipelineError` for unknown or wrong ones."""
     options = {name.lower(): value for name, value in given.items()}
     if unknown := sorted(options.keys() - {name.lower() for name in _KNOWN}):
-        raise PipelineError(f"unknown option {unknown[0]!r} of format pathcast; known are {', '.join(_KNOWN)}")
+        raise PipelineError(f"unknown option {unknown[0]!r} of format pathcast; use one of {', '.join(_KNOWN)}")
     if "url" not in options and "folder" not in options:
         raise PipelineError(
-            "format pathcast lacks an option: give url, the address of a broker, or folder, that of its log"
+            "format pathcast needs option 'url', the address of a broker, or 'folder', its log; add one"
         )
     if "token" in options and "tokenfile" in options:
-        raise PipelineError("options token and tokenFile cannot be combined; omit one of them")
+        raise PipelineError("options 'token' and 'tokenFile' cannot be combined; omit one of them")
     begin = options.get("from", "first")
     feeds = tuple(each.strip() for each in options.get("feeds", "").split(",") if each.strip())
+    expired = options.get("expired", "omit")
+    if expired not in _EXPIRED:
+        raise PipelineError(f"option 'expired' must be one of {', '.join(_EXPIRED)}, got {expired[:40]!r}")
     return LogOptions(
         url=options.get("url"),
-        token=_token(options),
+        token=token_of(options),
         folder=None if "folder" not in options else os.path.abspath(options["folder"]),  # noqa: PTH100 - `..` stays text
         feeds=feeds,
-        begin="first" if begin == "first" else "now" if begin == "now" else _number(options, "from", 1),
-        to=None if "to" not in options else _number(options, "to", 0),
-        most=None if "maxdocumentspertrigger" not in options else _number(options, "maxDocumentsPerTrigger", 1),
-        task=TASK if "sequencespertask" not in options else _number(options, "sequencesPerTask", 1),
-        patience=60.0 if "patience" not in options else float(_number(options, "patience", 0)),
+        expired=expired,
+        begin="first" if begin == "first" else "now" if begin == "now" else number_of(options, "from", 1),
+        to=None if "to" not in options else number_of(options, "to", 0),
+        most=None if "maxdocumentspertrigger" not in options else number_of(options, "maxDocumentsPerTrigger", 1),
+        task=TASK if "sequencespertask" not in options else number_of(options, "sequencesPerTask", 1),
+        patience=60.0 if "patience" not in options else float(number_of(options, "patience", 0)),
     )
 
 
-def _number(options: Mapping[str, str], name: str, least: int) -> int:
+def number_of(options: Mapping[str, str], name: str, least: int) -> int:
+    """An option that is a number."""
     text = options[name.lower()].strip()
     if not (text.isascii() and text.isdigit() and least <= int(text[:20]) <= _LARGEST):
         allowed = f"a number of at least {least}" + (", 'first' or 'now'" if name == "from" else "")
-        raise PipelineError(f"option {name} must be {allowed}, got {text[:40]!r}")
+        raise PipelineError(f"option {name!r} must be {allowed}, got {text[:40]!r}")
     return int(text)
 
 
-def _token(options: Mapping[str, str]) -> str | None:
+def token_of(options: Mapping[str, str]) -> str | None:
     """The token, or the content of the file that holds it, which is read where the query is planned."""
     if "tokenfile" not in options:
         return options.get("token")

@@ -29,6 +29,8 @@ _LARGEST_OFFSET = (1 << 31) - 1
 
 Bytes = UInt8s
 
+# A column of the errors with which files were split: the reason of a row without a document.
+ENTRY_ERROR = "entry_error"
 ERROR_TYPE = pa.struct([("reason", pa.string()), ("line", pa.int32()), ("column", pa.int32())])
 
 
@@ -47,6 +49,14 @@ class Part(NamedTuple):
     text: bool
     structures: tuple[Bytes, Int64s] | None = None
     documents: DocumentBatch | None = None
+
+
+def parts_of_rows(rows: pa.RecordBatch, document: str) -> Iterator[Part]:
+    """The documents of rows; those that have an error from splitting keep it."""
+    errors = errors_of(rows.column(ENTRY_ERROR)) if ENTRY_ERROR in rows.schema.names else {}
+    for part in parts_of_values(rows.column(document)):
+        failed = {row - part.begin: error for row, error in errors.items() if part.begin <= row < part.end}
+        yield part._replace(failed=part.failed | failed) if failed else part
 
 
 def parts_of_values(column: pa.Array, *, part_bytes: int = PART_BYTES, part_rows: int = PART_ROWS) -> Iterator[Part]:
@@ -113,6 +123,11 @@ def parts_of_files(
 
 def read_file(path: str | None, limits: Limits) -> bytes:
     """The bytes of a file given by its path or `file:` URI."""
+    return content(file_named(path), limits)[0]
+
+
+def file_named(path: str | None) -> Path:
+    """The file that a path or `file:` URI names."""
     if path is None:
         raise PipelineError("the path of the document is null; give a path, or drop the row")
     try:
@@ -122,7 +137,7 @@ def read_file(path: str | None, limits: Limits) -> bytes:
             f"cannot read {path!r}: {error}; give a path, or a URI such as file:///folder/story.xml"
         ) from None
     if not address.scheme or not path.startswith(f"{address.scheme}:"):
-        return content(Path(path), limits)[0]
+        return Path(path)
     if address.scheme != "file" or address.netloc not in ("", "localhost"):
         raise DocumentError(
             f"cannot read {path}: documents by path must be on a disk of the worker; "
@@ -130,7 +145,7 @@ def read_file(path: str | None, limits: Limits) -> bytes:
         )
     plain = Path(path.removeprefix("file:").removeprefix("//localhost"))
     # Spark escapes a space as %20 in some URIs but not in others; use the path that exists.
-    return content(plain if plain.exists() else Path(unquote(os.fspath(plain))), limits)[0]
+    return plain if plain.exists() else Path(unquote(os.fspath(plain)))
 
 
 def lists(kind: pa.DataType, offsets: Int64s, values: pa.Array, missing: Mapping[int, PathcastError]) -> pa.Array:

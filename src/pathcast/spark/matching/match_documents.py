@@ -27,7 +27,7 @@ from pathcast.errors import PathcastError, PipelineError
 from pathcast.matching import MatchedData, Matcher
 
 from ..arrow_to_spark_types import spark_type
-from .arrow_document_columns import Part, bytes_of, error_column, errors_of, lists, parts_of_files, parts_of_values
+from .arrow_document_columns import Part, bytes_of, error_column, errors_of, lists, parts_of_files, parts_of_rows
 from .input_column_checks import ERROR, check_columns, check_structure
 from .mediate_documents import Mediating, Stage, mediate, row_by_row
 from .parse_documents import STRUCTURE, parse_documents
@@ -77,8 +77,8 @@ def match_documents(
 
     With `structure`, documents are not parsed: that column has their structures, as `mediate` makes them, and is
     dropped from the output. A row that already has an error keeps it. With `mediation`, documents are mediated in the
-    same worker,
-    just before they are matched: like `mediate` and `structure` together, without the transfer between the two.
+    same worker, just before they are matched: like `mediate` and `structure` together, without the transfer between
+    the two.
 
     Of an index in shards (`publish(…, shards=4)`, then `PublishedIndex(folder, shards=4)`) a worker opens one shard.
     Documents are parsed once and matched against every shard. A column `shard` is added: a document has a row for shard
@@ -94,11 +94,7 @@ def match_documents(
     shards = chosen.shards
     if by not in ADDED:
         raise PipelineError(f"by must be 'id' or 'subscriber', got {by!r}")
-    if mediation is not None and (structure is not None or document_path is not None):
-        raise PipelineError(
-            "mediation= cannot be combined with document_path= or structure=, because it reads document= and makes "
-            "structures itself; omit them"
-        )
+    _check_combination(mediation is not None, shards is not None, structure, document_path)
     if shards is not None and mediation is not None:
         documents = mediate(
             documents,
@@ -111,10 +107,6 @@ def match_documents(
         )
         structure, mediation = STRUCTURE, None
     if shards is not None and structure is None:
-        if document_path is not None:
-            raise PipelineError(
-                "shards do not work with document_path=: every document would be read once per shard; use document="
-            )
         documents = parse_documents(documents, document=document, limits=limits, entities=entities)
         structure = STRUCTURE
     added = [ADDED[by], t.StructField("error", ERROR), *([MEASURED] if measure else [])]
@@ -139,6 +131,18 @@ def match_documents(
     if shards is None:
         return matched
     return matched.where((f.col(SHARD_COLUMN) == 0) | (f.size(ADDED[by].name) > 0))
+
+
+def _check_combination(mediated: bool, sharded: bool, structure: str | None, document_path: str | None) -> None:
+    if mediated and (structure is not None or document_path is not None):
+        raise PipelineError(
+            "mediation= cannot be combined with document_path= or structure=, because it reads document= and makes "
+            "structures itself; omit them"
+        )
+    if sharded and structure is None and document_path is not None:
+        raise PipelineError(
+            "shards do not work with document_path=: every document would be read once per shard; use document="
+        )
 
 
 def to_shards(documents: DataFrame, shards: int, *, has_errors: bool) -> DataFrame:
@@ -171,7 +175,7 @@ def matching(
             if matcher is None:  # a batch without rows
                 continue
             if document_path is None:
-                parts = parts_of_values(batch.column(document))
+                parts = parts_of_rows(batch, document)
             else:
                 parts = parts_of_files(batch.column(document_path), index.limits or Limits())
             for part in parts:

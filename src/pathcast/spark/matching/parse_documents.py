@@ -15,7 +15,7 @@ from pyspark.sql import types as t
 
 from pathcast.documents import Entities, Limits, pack
 
-from .arrow_document_columns import binary_column, error_column, parts_of_values
+from .arrow_document_columns import binary_column, error_column, parts_of_rows
 from .document_batch_reader import PartReader
 from .input_column_checks import ERROR, check_columns, check_entities
 
@@ -29,7 +29,7 @@ def parsing(document: str, limits: Limits | None = None, entities: Entities = "r
     def parse_batches(batches: Batches) -> Batches:
         reader = PartReader(Limits.given(limits), entities)
         for batch in batches:
-            for part in parts_of_values(batch.column(document)):
+            for part in parts_of_rows(batch, document):
                 read = reader.read(part)
                 rows = batch.slice(part.begin, part.end - part.begin)
                 rows = rows.append_column(STRUCTURE, binary_column(*pack(read), read.errors))

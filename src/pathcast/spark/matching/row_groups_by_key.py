@@ -1,4 +1,4 @@
-"""Gathering: group the rows of a partition by some columns, in groups of bounded size.
+"""Row groups: the rows of a partition grouped by some columns, in groups of bounded size.
 
 Rows arrive as Arrow batches in any order of keys. Their documents are held separately: each distinct document once,
 however many rows refer to it (`Documents`). A group is full when it reaches its number of rows or bytes. When the

@@ -150,7 +150,7 @@ def route_documents(
 def _given(options: RoutingOptions) -> RoutingOptions:
     """Options with defaults for those that are not given."""
     for name in options.keys() - _DEFAULTS.keys():
-        raise TypeError(f"unknown option '{name}'; the options are {', '.join(_DEFAULTS)}")
+        raise TypeError(f"unknown option '{name}'; use one of {', '.join(_DEFAULTS)}")
     given: RoutingOptions = {**_DEFAULTS, **options}
     if given["mediation"] is not None and given["structure"] is not None:
         raise PipelineError(

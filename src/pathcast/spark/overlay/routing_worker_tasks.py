@@ -1,4 +1,4 @@
-"""Hops: the work on documents on their way through an overlay, all hops or one at a time.
+"""Worker tasks: the work on documents on their way through an overlay, all hops or one at a time.
 
 `routing` takes the documents of a partition through all hops and adds their visits (`router_visits.py`). `hopping`
 takes messages, which are rows, through the router that each has reached, and passes deliveries on.
@@ -20,7 +20,7 @@ from pathcast.kernels import Int64s
 from pathcast.routing import BulkRouting, Messages, Policy, ReadBatch, encode
 from pathcast.routing.annotations import NOTHING
 
-from ..matching.arrow_document_columns import ERROR_TYPE, Part, error_column, errors_of, parts_of_values
+from ..matching.arrow_document_columns import ERROR_TYPE, Part, error_column, errors_of, parts_of_rows
 from ..matching.document_batch_reader import PartReader
 from ..matching.match_documents import with_structures
 from ..matching.mediate_documents import Stage, row_by_row
@@ -97,7 +97,7 @@ def _opened(way: Way) -> tuple[BulkRouting, PartReader]:
 def _parts(batches: Batches, document: str) -> Iterator[tuple[Part, pa.RecordBatch]]:
     """The documents of batches part by part, with their rows."""
     for batch in batches:
-        for part in parts_of_values(batch.column(document)):
+        for part in parts_of_rows(batch, document):
             yield part, batch.slice(part.begin, part.end - part.begin)
 
 

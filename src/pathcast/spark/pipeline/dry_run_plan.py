@@ -26,11 +26,13 @@ _ROWS = {
 
 
 def plan(pipeline: Pipeline) -> Iterator[tuple[str, str]]:
-    """What is read, matched and written, as (heading, text); raises `PipelineError` if an input is missing."""
+    """The inputs, matching and outputs of a run, as (heading, text); raises `PipelineError` if an input is missing."""
     source, stream = pipeline.source, pipeline.stream
     yield "pipeline", f"{pipeline.name}, {'a stream' if stream else 'a batch'}"
-    by_path = source.path_column
+    by_path = source.file_column
     what = f"the files that column {by_path} names" if by_path else f"column {source.document_column}"
+    if source.split is not None:
+        what = f"entries {source.split} of {what}"
     yield "documents", f"{source.format}{_places(source.path)}: {what}"
     if pipeline.mediation is not None:
         given = pipeline.mediation

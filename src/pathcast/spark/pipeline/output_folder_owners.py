@@ -1,4 +1,4 @@
-"""Outputs: which stream owns the rows in a folder, so that no stream adds to or overwrites the rows of another.
+"""Owners: which stream owns the rows in a folder, so that no stream adds to or overwrites the rows of another.
 
     deliveries/_stream       Spark's id of the stream that writes here
     deliveries/batch=17      its rows of micro-batch 17

@@ -11,7 +11,8 @@ import os
 from collections.abc import Iterator
 from dataclasses import replace
 
-from pathcast.errors import PipelineError
+from pathcast.documents import parse_entry_path
+from pathcast.errors import PatternError, PipelineError
 from pathcast.toml_files import Problem, TomlFile, is_address
 
 from ..files.file_options import check_names
@@ -84,6 +85,13 @@ def _source(pipeline: Pipeline) -> Wrong:
         yield "source.document_path", "conflicts with source.document; give only one of them"
     if form == "files" and source.document is not None:
         yield "source.document", 'format = "files" has no column of documents; the workers open the files; omit the key'
+    if source.split is not None:
+        try:
+            parse_entry_path(source.split, source.namespaces)
+        except PatternError as error:
+            yield "source.split", f"{error.reason} in {source.split!r}; supported: {error.supported or 'shorter paths'}"
+    elif source.namespaces is not None:
+        yield "source.namespaces", "needs source.split, which is missing; add it, or omit the key"
     if form in {"files", *_NEEDS_A_SCHEMA, "text", "binaryFile"} and not source.path:
         yield "source.path", f'is missing: format = "{form}" needs a path'
     if streams and len(source.path) > 1:
@@ -112,9 +120,9 @@ def _subscriptions(file: TomlFile, pipeline: Pipeline) -> Wrong:
         yield "deliveries.by", f'"id" needs deliveries.per = "document", got "{deliveries.per}"'
     for key in ("table_format", "changes", "namespaces", "invalid", "max_invalid"):
         if file.has(f"subscriptions.{key}") and given.table is None:
-            yield f"subscriptions.{key}", "needs subscriptions.table, which is missing"
+            yield f"subscriptions.{key}", "needs subscriptions.table, which is missing; add it, or omit the key"
     if given.changes_format is not None and given.changes is None:
-        yield "subscriptions.changes_format", "needs subscriptions.changes, which is missing"
+        yield "subscriptions.changes_format", "needs subscriptions.changes, which is missing; add it, or omit the key"
     if given.shards is not None and deliveries.per == "document":
         yield (
             "deliveries.per",
@@ -135,7 +143,7 @@ def _overlay(file: TomlFile, pipeline: Pipeline, overlay: OverlayPart) -> Wrong:
             "is missing: subscriptions.table is compiled to an overlay; give overlay.topology or overlay.levels",
         )
     if file.has("overlay.fanout") and overlay.levels is None:
-        yield "overlay.fanout", "needs overlay.levels, which is missing"
+        yield "overlay.fanout", "needs overlay.levels, which is missing; add it, or omit the key"
     if given.shards is not None:
         yield (
             "subscriptions.shards",
@@ -152,7 +160,7 @@ def _joins(file: TomlFile, pipeline: Pipeline, joins: Joins) -> Wrong:
         yield "joins.versions", _LOCAL.format(joins.versions)
     for key in ("joins.per", "joins.shards"):
         if file.has(key) and joins.deliveries is None:
-            yield key, "needs joins.deliveries, which is missing"
+            yield key, "needs joins.deliveries, which is missing; add it, or omit the key"
     if joins.contents is not None and joins.versions is None:
         yield (
             "joins.contents",

@@ -30,12 +30,13 @@ from ..joins.join_definition_files import read_join_subscriptions, read_tables
 from ..joins.join_message_delivery import LISTED, deliver_joins
 from ..joins.new_subscriber_contents import initial_contents, newcomers
 from ..joins.standing_join_stream import join_subscriptions
+from ..matching.arrow_document_columns import ENTRY_ERROR
 from ..matching.worker_index import pin_version
 from ..publishing.index_versions import latest
 from .batch_reports import JoinReport, keep_report
 from .checkpoint_reader import query_id
 from .output_folder_owners import claim
-from .pipeline_frames import check_batch, mediation_of, open_source, write
+from .pipeline_dataframes import check_batch, mediation_of, open_documents, write
 from .pipeline_sections import Joins, Pipeline, Sink, Stream
 from .start_stream import pins_of, start_stream
 
@@ -50,14 +51,14 @@ def start_joins(spark: SparkSession, pipeline: Pipeline, joins: Joins, stream: S
         check_batch(pipeline.source, stream, number)
         keep_report(stage.write(batch, number), stream)
 
-    documents = open_source(spark, pipeline.source, stream)
+    documents = open_documents(spark, pipeline)
     return start_stream(stage.messages(documents), process, f"{pipeline.name}, joins", stream)
 
 
 def join_batch(spark: SparkSession, pipeline: Pipeline, joins: Joins) -> JoinReport:
     """The messages of one batch, from empty tables."""
     stage = JoinStage(pipeline, joins, None, None if joins.versions is None else latest(joins.versions))
-    documents = open_source(spark, pipeline.source, None)
+    documents = open_documents(spark, pipeline)
     return stage.write(stage.messages(documents), None)
 
 
@@ -91,13 +92,12 @@ class JoinStage:
     def _changes(self, documents: DataFrame) -> DataFrame:
         pipeline, joins = self.pipeline, self.joins
         document, given = pipeline.source.document_column, pipeline.mediation
-        needed = [joins.key, document, *([given.schema, given.version] if given is not None else [])]
+        errors = [ENTRY_ERROR] if pipeline.source.split is not None else []
+        needed = [*errors, joins.key, document, *([given.schema, given.version] if given is not None else [])]
         there = ", ".join(documents.columns)
         for column in needed:
             if column is not None and column not in documents.columns:
-                raise PipelineError(
-                    f"{pipeline.file}: joins: the source has no column '{column}'; its columns are {there}"
-                )
+                raise PipelineError(f"{pipeline.file}: joins: the source has no column '{column}'; use one of {there}")
         documents = documents.select(*dict.fromkeys(name for name in needed if name is not None))
         changes = extract_rows(
             documents,

@@ -76,16 +76,34 @@ class Source:
         "entities within `limits.amplification`. External entities are never read.",
         "refuse",
     )
+    split: str | None = key(
+        TEXT,
+        "Make a document of each [entry](../guides/entries.md) of a file: the path that selects the entries, such as "
+        '`"/feed/entry"`. Adds the columns `entry` (its number) and `offset`; the entry is in the column of documents, '
+        "or in `xml` if the column of documents is one of paths.",
+        None,
+        without="a file is one document",
+    )
+    namespaces: Mapping[str, str] | Literal["ignore"] | None = key(
+        NAMESPACES,
+        'A table of prefix and URI for `split`, or `"ignore"` to match local names.',
+        None,
+    )
+
+    @property
+    def file_column(self) -> str | None:
+        """The column of paths, if the workers open the files of documents or entries themselves."""
+        return self.document_path or ("path" if self.format == "files" else None)
 
     @property
     def path_column(self) -> str | None:
-        """The column of paths, if the workers open the documents themselves."""
-        return self.document_path or ("path" if self.format == "files" else None)
+        """The column of paths, if the workers open the documents themselves when they match them."""
+        return self.file_column if self.split is None else None
 
     @property
     def document_column(self) -> str:
         """The column of documents, if there is no column of paths."""
-        usual = "xml" if self.path_column is not None else _DOCUMENT_COLUMNS.get(self.format, "xml")
+        usual = "xml" if self.file_column is not None else _DOCUMENT_COLUMNS.get(self.format, "xml")
         return self.document or usual
 
     @property
@@ -124,18 +142,19 @@ class OverlayPart:
     levels: int | None = key(
         NUMBER, "A complete tree with this number of levels and the root `r1`, in place of a file.", None
     )
-    fanout: int = key(NUMBER, "How many routers each router of the tree has below it.", 2)
+    fanout: int = key(NUMBER, "The number of children of each router in the tree.", 2)
     at: str | None = key(TEXT, "The router at which documents are published.", None, without="the root")
     policy: str = key(
         POLICY,
-        "When routers forward, and with which annotations: `L`, `L+s-sd`, `L+t`, `ES+sd`, `adaptive`, …",
+        "The forwarding policy of the routers, with its annotations: `L`, `L+s-sd`, `L+t`, `ES+sd`, `adaptive`, …",
         "L",
         without="`L`, the fastest on one machine",
     )
     keep: float = key(SHARE, "The share of the subscriptions' steps that advertisements keep.", 0.25)
     links: str | None = key(
         PATH,
-        "Where the traffic on links goes, as Parquet: `sender`, `router`, `messages`, `bytes`, of those `annotations`.",
+        "The folder for the traffic on links, as Parquet: `sender`, `router`, `messages`, `bytes`, of those "
+        "`annotations`.",
         None,
         without="not kept",
     )
@@ -174,7 +193,7 @@ class SubscriptionSource:
         'A table of prefix and URI for the table\'s expressions, or `"ignore"` to match local names.',
         None,
     )
-    invalid: str | None = key(PATH, "Where invalid subscriptions go, as Parquet, with the reason.", None)
+    invalid: str | None = key(PATH, "The folder for invalid subscriptions, as Parquet, with the reason.", None)
     max_invalid: float = key(
         SHARE_OR_NONE,
         "The share of the table that may be invalid. If it is exceeded, the run ends before it publishes anything. `0` "
@@ -220,7 +239,7 @@ class DocumentSink(Sink):
 
 @dataclass(frozen=True, kw_only=True)
 class Deliveries(DocumentSink):
-    """Where matched documents go."""
+    """The output for matched documents."""
 
     per: Literal["subscriber", "document", "message"] = key(
         choice("subscriber", "document", "message"),
@@ -262,13 +281,14 @@ class Joins(Sink):
     )
     scheme: str = key(
         choice(*_SCHEMES),
-        f"What is sent, [by scheme](../guides/joins.md#schemes): {', '.join(f'`{scheme}`' for scheme in _SCHEMES)}.",
+        f"The [scheme](../guides/joins.md#schemes) of the messages: {', '.join(f'`{scheme}`' for scheme in _SCHEMES)}.",
         "ref-sj-clu+",
     )
     path: str = key(PATH, "The folder or table to write messages to.")
     deliveries: str | None = key(
         PATH,
-        "Where messages go by subscription, as Parquet: the columns of messages, `subscription` and `subscriber`.",
+        "The folder for messages by subscription, as Parquet: the columns of messages, `subscription` and "
+        "`subscriber`.",
         None,
         without="not kept",
     )
@@ -286,14 +306,14 @@ class Joins(Sink):
     )
     contents: str | None = key(
         PATH,
-        "Where the initial contents of subscriptions that are new in a micro-batch go, as Parquet: `subscription`, "
-        "`subscriber`, `edge`, `join_value`, `message`.",
+        "The folder for the initial contents of subscriptions that are new in a micro-batch, as Parquet: "
+        "`subscription`, `subscriber`, `edge`, `join_value`, `message`.",
         None,
         without="not kept; `initial_contents` has it for the last 100 micro-batches",
     )
     dead_letters: str | None = key(
         PATH,
-        "Where rows that cannot be extracted and changes that cannot be applied go, as Parquet, with the reason.",
+        "The folder for rows that cannot be extracted and changes that cannot be applied, as Parquet, with the reason.",
         None,
         without="counted, not kept",
     )
@@ -333,7 +353,7 @@ class Pipeline:
         "Settings of the Spark session that the run starts, such as `spark.sql.shuffle.partitions = 8`.",
         _NO_OPTIONS,
     )
-    source: Source = section(Source, "Where documents come from: any format that Spark reads.", required=True)
+    source: Source = section(Source, "The source of the documents: any format that Spark reads.", required=True)
     mediation: Mediation | None = section(
         Mediation,
         "For documents of several schemas: they are matched in one global schema, and delivered unchanged.",
@@ -346,10 +366,10 @@ class Pipeline:
         "The subscriptions: an index, or a table that is compiled to one before the pipeline starts.",
         required=True,
     )
-    deliveries: Deliveries = section(Deliveries, "Where matched documents go.", required=True)
+    deliveries: Deliveries = section(Deliveries, "The output for matched documents.", required=True)
     dead_letters: DocumentSink | None = section(
         DocumentSink,
-        "Where unreadable documents go. Without this section they are counted and not kept.",
+        "The output for unreadable documents. Without this section the pipeline only counts them.",
     )
     joins: Joins | None = section(
         Joins, "Rows are extracted from the same documents, and standing joins over their tables get messages."

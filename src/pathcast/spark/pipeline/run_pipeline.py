@@ -51,7 +51,7 @@ from .batch_reports import (
 from .checkpoint_reader import done
 from .dry_run_plan import topology_of
 from .output_folder_owners import check_outputs, claim
-from .pipeline_frames import check_batch, deliveries, match, open_source, traffic, unreadable, write
+from .pipeline_dataframes import check_batch, deliveries, match, open_documents, traffic, unreadable, write
 from .pipeline_joins import join_batch, start_joins
 from .pipeline_sections import Pipeline, Sink, Stream
 from .sparkless_subscription_publishing import outcome
@@ -200,7 +200,7 @@ def _batch(spark: SparkSession, pipeline: Pipeline) -> Report:
     begin = time.perf_counter()
     index = pipeline.subscriptions.index
     version = latest(index) if is_versioned(index) else None
-    matched = match(open_source(spark, pipeline.source, None), pipeline, version)
+    matched = match(open_documents(spark, pipeline), pipeline, version)
     counted = Observation()
     write(deliveries(observed(matched, counted), pipeline), pipeline.deliveries)
     found = counted.get
@@ -279,7 +279,7 @@ def _start(spark: SparkSession, pipeline: Pipeline, stream: Stream) -> Streaming
         micro_batch(batch, number, pipeline, stream)
 
     try:
-        documents = open_source(spark, pipeline.source, stream)
+        documents = open_documents(spark, pipeline)
         match(documents, pipeline, None)  # reports problems of columns now
         return start_stream(documents, process, pipeline.name, stream)
     except Exception as error:
@@ -318,7 +318,7 @@ def micro_batch(batch: DataFrame, number: int, pipeline: Pipeline, stream: Strea
 
 
 def _failure(what: str, error: Exception) -> PipelineError:
-    """What failed, and why, in one line: our own message if the error contains one, otherwise Spark's first."""
+    """The failure and its reason in one line: our own message if the error contains one, otherwise Spark's first."""
     if isinstance(error, PathcastError):
         return PipelineError(str(error))
     said = re.findall(r"^(?:: |Caused by: )?(?:[\w.]+\.)?(\w+(?:Error|Exception)): (.+)$", str(error), re.MULTILINE)

@@ -42,7 +42,7 @@ from .pipeline_sections import Pipeline, SubscriptionSource
 
 
 class TableCheck(NamedTuple):
-    """What a dry run finds in a table: a line for the plan, and the problems, one per line."""
+    """The result of a dry run on a table: a line for the plan, and the problems, one per line."""
 
     summary: str
     problems: list[str]
@@ -79,7 +79,10 @@ def publish_small(pipeline: Pipeline, small: Small | None = None) -> str | None:
         if given.invalid is not None:
             _write_parquet(invalid, Path(given.invalid))
     except OSError as error:
-        raise PipelineError(f"{pipeline.file}: the subscriptions cannot be published: {error}") from None
+        raise PipelineError(
+            f"{pipeline.file}: the subscriptions cannot be published: {error}; "
+            "check the folders that the keys subscriptions.index and subscriptions.invalid name"
+        ) from None
     return outcome(pipeline, counts, reasons_in(invalid))
 
 

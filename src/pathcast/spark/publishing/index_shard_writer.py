@@ -27,6 +27,7 @@ from pyspark.sql import functions as f
 
 from pathcast.matching import Subscriptions
 
+from ..sessions.server_checkpoint import checkpoint
 from .index_shards import SHARD
 from .index_versions import check_home, parts_folder, turn, versions
 from .parallel_pattern_compilation import Settings
@@ -121,7 +122,7 @@ def write_shards(rows: DataFrame, work: ShardWriting, *, has_id: bool) -> tuple[
     nobodys = nobodys_rows(rows.sparkSession, work.shards).select(*(each.alias(name) for name, each in none.items()))
     shards = nobodys.union(resolved).repartitionById(work.shards, "shard").sortWithinPartitions("of", "place")
     # Invalid rows are requested later; nothing must be written again then.
-    parts = shards.mapInArrow(work.function(), _WRITTEN).localCheckpoint(eager=False)
+    parts = checkpoint(shards.mapInArrow(work.function(), _WRITTEN))
     one = parts.where("reason is null").repartition(1).mapInArrow(work.committing(), TOLD)
     (row,) = one.collect()
     return counted(row), wrong_rows(parts)

@@ -46,7 +46,7 @@ _WHOLE = re.compile(r"\s*[+-]?[0-9]{1,18}\s*", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Small:
-    """What counts as small.
+    """The bounds of a small table.
 
     `rows`: from this number on Spark may have several workers compile the expressions, which is worth the start of
     Spark; below it, one task compiles them all. `bytes`: 50,000 rows of some 600 bytes, which one process holds with
@@ -94,7 +94,7 @@ def read_small(path: str, form: str, small: Small | None = None) -> SmallTable:
     bounds = small or Small()
     files = _files(path)
     if form not in _READERS:
-        raise NotSmallError(f"format {form} needs Spark")
+        raise NotSmallError(f"format {form!r} needs Spark")
     if sum(file.stat().st_size for file in files) > bounds.bytes:
         raise NotSmallError(f"the table is larger than {bounds.bytes >> 20} MiB")
     names: list[str] | None = None
@@ -105,9 +105,9 @@ def read_small(path: str, form: str, small: Small | None = None) -> SmallTable:
         except (OSError, EOFError, zlib.error, ValueError, RecursionError, csv.Error, pa.ArrowException) as error:
             raise NotSmallError(f"{file.name} cannot be read without Spark: {error}") from None
         if names is not None and mine != names:
-            raise NotSmallError("files with different columns need Spark")
+            raise NotSmallError("the files have different columns")
         if len({name.lower() for name in mine}) < len(mine):
-            raise NotSmallError("columns of the same name need Spark")
+            raise NotSmallError("two columns have the same name")
         names = mine
         for name in COLUMNS:
             if name in mine:
@@ -133,9 +133,9 @@ def _files(path: str) -> list[Path]:
         return [place]
     found = sorted(entry for entry in place.iterdir() if not entry.name.startswith(("_", ".")))
     if not found:
-        raise NotSmallError("a folder without files needs Spark")
+        raise NotSmallError("the folder has no files")
     if not all(entry.is_file() for entry in found):
-        raise NotSmallError("a folder that contains other folders needs Spark")
+        raise NotSmallError("the folder contains other folders")
     return found
 
 
@@ -170,7 +170,7 @@ _Rows = tuple[list[str], list[dict[str, Any]]]
 
 def _text(file: Path, bounds: Small) -> str:
     if file.suffix in _PACKED:
-        raise NotSmallError(f"files that end in {file.suffix} need Spark")
+        raise NotSmallError(f"files with the suffix {file.suffix!r} need Spark")
     with gzip.open(file) if file.suffix == ".gz" else file.open("rb") as stream:
         data = stream.read(bounds.bytes + 1)
     if len(data) > bounds.bytes:
@@ -192,7 +192,7 @@ def _csv(file: Path, bounds: Small) -> _Rows:
         reader = csv.reader(lines(), strict=True)
         names = next(reader, [])
         if not names or not all(names):
-            raise NotSmallError("a heading with empty names needs Spark")
+            raise NotSmallError("the heading has empty names")
         taken.clear()
         for fields in reader:
             row: dict[str, Any] = {name: value or None for name, value in zip(names, fields, strict=False)}
@@ -225,7 +225,10 @@ def _parquet(file: Path, bounds: Small) -> _Rows:
         facts = opened.metadata
         size = sum(facts.row_group(number).total_byte_size for number in range(facts.num_row_groups))
         if facts.num_rows >= bounds.rows or size > bounds.bytes:
-            raise NotSmallError(f"the table is too large: {facts.num_rows:,} rows, {size >> 20} MiB")
+            raise NotSmallError(
+                f"the table has {facts.num_rows:,} rows and {size >> 20} MiB, but at most {bounds.rows:,} and "
+                f"{bounds.bytes >> 20} MiB are read without Spark"
+            )
         names = opened.schema_arrow.names
         table = opened.read([name for name in COLUMNS if name in names])
     return names, table.to_pylist()

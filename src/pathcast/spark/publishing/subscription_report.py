@@ -20,6 +20,7 @@ from pyspark.sql import DataFrame
 
 from pathcast.errors import PathcastError
 
+from ..sessions.server_checkpoint import checkpoint
 from .task_error_codec import read_failure, write_failure
 
 # The columns of an invalid row in a report.
@@ -148,7 +149,7 @@ def telling(work: Callable[[], pa.Table]) -> Batches:
 
 def told_by(frame: DataFrame) -> tuple[Counts, DataFrame]:
     """The counts and invalid rows in the frame of one task; the task runs now, and never again."""
-    kept = frame.localCheckpoint(eager=False)  # filled by what is fetched here
+    kept = checkpoint(frame)  # filled by what is fetched here
     (row,) = kept.where("reason is null").select(*_NAMES, "failure").collect()
     return counted(row), wrong_rows(kept)
 

@@ -167,7 +167,7 @@ def check_names(names: list[str], of: int, needed: tuple[str, ...] = ()) -> None
                 "; the file seems to be separated by ';': use commas" if len(names) == 1 and ";" in names[0] else ""
             )
             found = ", ".join(names) or "none"
-            raise PipelineError(f"the {what} have no column '{name}'; their columns are {found}{advice}")
+            raise PipelineError(f"the {what} have no column '{name}'; use one of {found}{advice}")
 
 
 def put_in_order(rows: pa.Table, of: int) -> pa.Table:
@@ -189,7 +189,8 @@ def read_table(spark: SparkSession, path: str | os.PathLike[str], form: str | No
         fields = reader.load(text).schema.fields
     except AnalysisException as error:
         raise PipelineError(
-            f"Spark cannot read the table {text} as {form}: {str(error).partition(chr(10))[0]}"
+            f"Spark cannot read the table {text} as {form}: {str(error).partition(chr(10))[0]}; "
+            "check its path and format"
         ) from None
     # Spark would drop fields of a line that has more fields than the heading: the whole line replaces the expression,
     # so that it is invalid.

@@ -25,7 +25,7 @@ from .parallel_pattern_compilation import Settings
 
 
 class Difference(NamedTuple):
-    """How many subscriptions are new, gone, and different under the same id."""
+    """The numbers of new, removed and changed subscriptions."""
 
     added: int
     removed: int

@@ -1,4 +1,4 @@
-"""Failures: an error that a task raises on purpose, as bytes that the driver reads and raises again.
+"""Task errors: an error that a task raises on purpose, as bytes that the driver reads and raises again.
 
     bytes     the kind's name, the reason, the other fields by name
 

@@ -1,4 +1,4 @@
-"""The log of a stream over files: which files the stream reads, in order; on disk before any of them is read.
+"""The input log of a stream over files: which files the stream reads, in order; on disk before any of them is read.
 
     checkpoint/pathcast/files.jsonl     {"files": [["/feed/a.xml", 812, 1794841623540123456], …]}
 
@@ -96,9 +96,9 @@ class FileLog:
         self.refresh()
 
     def up_to_line(self, number: int) -> int:
-        """How many files there are up to the end of a line, the first being 0."""
+        """The number of files up to the end of a line, counted from 0."""
         if number + 1 >= len(self._counts):
-            raise self._cut(f"{len(self._counts) - 1} lines", f"line {number}")
+            raise self._cut(f"{len(self._counts) - 1} lines", f"line {number + 1}")
         return self._counts[number + 1]
 
     def between(self, begin: int, end: int) -> list[FoundFile]:

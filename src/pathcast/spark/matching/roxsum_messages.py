@@ -1,4 +1,4 @@
-"""Summaries on Spark: documents become RoXSum messages, grouped by target, and messages become documents again.
+"""RoXSum messages on Spark: documents become messages, grouped by target, and messages become documents again.
 
     documents ── shuffled by target ──▶ a worker gathers each target's rows ──▶ one row per message
     messages ──▶ one row per document, with the columns that it had
@@ -355,9 +355,8 @@ def _values(documents: list[bytes], details: pa.Array | None, kind: pa.DataType)
         return pa.array(documents, pa.binary()).cast(kind)
     except pa.ArrowInvalid:
         raise MessageError(
-            "a document of the message is not UTF-8, which a string column needs; cast the column to binary, or "
-            "request the "
-            "message again"
+            "a document in the message is not UTF-8, but the column of documents has type string; cast the column "
+            "to binary, or request the message again"
         ) from None
 
 
@@ -368,12 +367,14 @@ def _summary_schema(schema: t.StructType, by: list[str], document: str) -> t.Str
     names = schema.fieldNames()
     for name in by:
         if name == document:
-            raise PipelineError(f"by: '{name}' is the column of the documents; group by other columns")
+            raise PipelineError(f"`by` names '{name}', the column of the documents; group by other columns")
         if name not in names:
-            raise PipelineError(f"by: the input has no column '{name}'; its columns are {', '.join(names)}")
+            raise PipelineError(
+                f"`by` names '{name}', which is not a column of the input; use one of {', '.join(names)}"
+            )
         if isinstance(schema[name].dataType, t.ArrayType | t.MapType | t.StructType):
             raise PipelineError(
-                f"by: the column '{name}' is of type {schema[name].dataType.simpleString()}; "
+                f"`by` names the column '{name}' of type {schema[name].dataType.simpleString()}; "
                 "group by columns of plain values"
             )
     others = [field for field in schema.fields if field.name not in (*by, document)]

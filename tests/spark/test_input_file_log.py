@@ -10,7 +10,7 @@ import pytest
 
 from pathcast.errors import PipelineError
 from pathcast.spark.files.file_listing import FoundFile
-from pathcast.spark.files.write_ahead_file_log import FileLog
+from pathcast.spark.files.input_file_log import FileLog
 
 
 def files(*names: str) -> list[FoundFile]:
@@ -87,7 +87,7 @@ def test_a_log_is_begun_at_once_and_only_where_there_is_none(place):
     assert [log.up_to_line(number) for number in range(3)] == [2, 2, 3]
     log.begin([files("z")])
     assert len(FileLog(place)) == 3
-    with pytest.raises(PipelineError, match="has 3 lines, but the stream's checkpoint is at line 3"):
+    with pytest.raises(PipelineError, match="has 3 lines, but the stream's checkpoint is at line 4"):
         log.up_to_line(3)
 
 

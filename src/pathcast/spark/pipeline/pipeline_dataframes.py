@@ -24,6 +24,7 @@ from pathcast.toml_files import is_address
 from ..arrow_to_spark_types import spark_schema
 from ..files.file_source import file_columns, stream_files
 from ..files.spark_source_log import check_names
+from ..matching.arrow_document_columns import ENTRY_ERROR
 from ..matching.deliveries_and_dead_letters import (
     CONTENT,
     SOURCE_FILE,
@@ -36,7 +37,8 @@ from ..matching.deliveries_and_dead_letters import (
 )
 from ..matching.match_documents import MEASURED, SHARD_COLUMN, match_documents
 from ..matching.mediate_documents import Mediating
-from ..matching.summarize_and_expand import summarize
+from ..matching.roxsum_messages import summarize
+from ..matching.split_documents import split_documents
 from ..matching.worker_index import PublishedIndex
 from ..overlay.route_documents import route_documents, visits_as_rows
 from ..overlay.routing_worker_tasks import VISITS
@@ -57,8 +59,26 @@ ORIGIN = (SOURCE_FILE, SOURCE_OFFSET)
 BATCH = "batch"
 
 
+def open_documents(spark: SparkSession, pipeline: Pipeline) -> DataFrame:
+    """The documents of a batch or stream; with `split`, the entries of its files."""
+    source = pipeline.source
+    frame = open_source(spark, source, pipeline.stream)
+    if source.split is None:
+        return frame
+    return split_documents(
+        frame,
+        source.split,
+        file=source.document_column,
+        file_path=source.file_column,
+        document=source.document_column,
+        namespaces=source.namespaces,
+        limits=pipeline.limits,
+        entities=source.entities,
+    )
+
+
 def open_source(spark: SparkSession, source: Source, stream: Stream | None) -> DataFrame:
-    """The documents of a batch or stream, with the file and offset of each if Spark knows them."""
+    """The files or documents of a batch or stream, with the file and offset of each if Spark knows them."""
     if stream is not None and source.settles:
         # Spark does not pass the trigger "once" on to the source.
         waits = {"waitForDeferred": stream.trigger == "once"}
@@ -142,10 +162,15 @@ def _routed(
     return routed.select("*", names.alias("subscribers"), f.get(errors, 0).alias("error"))
 
 
+def _by_file(source: Source) -> bool:
+    """Whether dead letters get the content of the files, which no column has."""
+    return source.format == "files" and source.split is None
+
+
 def _check_sinks(documents: DataFrame, pipeline: Pipeline) -> None:
     for section, sink in (("deliveries", pipeline.deliveries), ("dead_letters", pipeline.dead_letters)):
         known = documents.columns
-        if section == "dead_letters" and pipeline.source.format == "files":
+        if section == "dead_letters" and _by_file(pipeline.source):
             known = [*known, CONTENT]
         for column in sink.columns if sink is not None else ():
             if column not in known:
@@ -165,6 +190,7 @@ def _check_sinks(documents: DataFrame, pipeline: Pipeline) -> None:
 def deliveries(matched: DataFrame, pipeline: Pipeline) -> DataFrame:
     """The rows for the sink of deliveries: a row per document and subscriber, per document, or per message."""
     sink = pipeline.deliveries
+    matched = matched.drop(ENTRY_ERROR)
     if sink.per == "document":
         found = "matches" if sink.by == "id" else "subscribers"
         wanted = matched.where(f.size(found) > 0).drop("error", MEASURED.name, *([] if sink.columns else ORIGIN))
@@ -190,8 +216,8 @@ def deliveries(matched: DataFrame, pipeline: Pipeline) -> DataFrame:
 
 def unreadable(matched: DataFrame, pipeline: Pipeline, sink: DocumentSink) -> DataFrame:
     """The rows for the sink of dead letters; for `files`, with the document."""
-    rows = dead_letters(matched).drop(VISITS, SHARD_COLUMN)
-    if pipeline.source.format == "files" and (not sink.columns or CONTENT in sink.columns):
+    rows = dead_letters(matched).drop(VISITS, SHARD_COLUMN, ENTRY_ERROR)
+    if _by_file(pipeline.source) and (not sink.columns or CONTENT in sink.columns):
         rows = with_content(rows, pipeline.source.path_column or "path", pipeline.limits)
     return _columns(rows, sink, "error")
 

@@ -8,7 +8,7 @@ import pytest
 from pathcast.errors import PipelineError
 from pathcast.roxsum import MessageLimits, RoXSum
 from pathcast.spark import dead_letters, expand, summarize
-from pathcast.spark.matching.summarize_and_expand import expanding, summarizing
+from pathcast.spark.matching.roxsum_messages import expanding, summarizing
 
 NEWS = [
     ("east", 1, b"<news><title>Rain</title></news>"),
@@ -189,7 +189,7 @@ def test_what_is_asked_wrongly_is_said(spark):
     documents = spark.createDataFrame(NEWS, "target string, number long, xml binary")
     with pytest.raises(PipelineError, match=r"must be a list of columns, such as \['target'\]"):
         summarize(documents, by="target")
-    with pytest.raises(PipelineError, match="no column 'to'"):
+    with pytest.raises(PipelineError, match="'to', which is not a column"):
         summarize(documents, by=["to"])
     with pytest.raises(PipelineError, match="max_documents must be a whole number of at least 1, got 0"):
         summarize(documents, max_documents=0)

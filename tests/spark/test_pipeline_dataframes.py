@@ -18,8 +18,8 @@ from pathcast.mediation import Mediator, infer_tree
 from pathcast.roxsum import RoXSum
 from pathcast.spark.pipeline.dry_run_plan import plan
 from pathcast.spark.pipeline.output_folder_owners import check_outputs
+from pathcast.spark.pipeline.pipeline_dataframes import deliveries, match, write
 from pathcast.spark.pipeline.pipeline_file import Pipeline, read_pipeline
-from pathcast.spark.pipeline.pipeline_frames import deliveries, match, write
 from pathcast.spark.pipeline.run_pipeline import AnyReport, Report, compile_table, micro_batch, pins_of, reports_of, run
 from pathcast.spark.publishing.index_versions import publish
 from tests.spark.test_output_folder_owners import begin
