@@ -23,7 +23,7 @@ VERDICT_STYLES = {"held": "green", "not held": "red", "not measurable": "yellow"
 
 
 class Scale(StrEnum):
-    """How much is measured."""
+    """The scale of a measurement."""
 
     small = "small"
     paper = "paper"

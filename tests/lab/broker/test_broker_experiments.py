@@ -32,6 +32,10 @@ def test_an_experiment_measures_all_its_parts(name: str, monkeypatch: pytest.Mon
         "broker-restart": ["bulk creation", "one more", "restart"],
     }[name]
     assert result.rows.distinct("part") == parts
+    for claim in find([name])[0].claims:
+        reason = claim.reason_on(result.rows)
+        assert reason or isinstance(claim.reason, str) or "ActiveMQ" in claim.statement
+        assert not reason or (reason.endswith(".") and ". " not in reason)
     missing = [claim.statement for claim in result.claims if claim.verdict is Verdict.NOT_MEASURABLE]
     if name == "broker-deliveries":
         assert any("apt-get install activemq" in note for note in result.notes)

@@ -6,8 +6,8 @@ import pytest
 
 from pathcast.workloads import news_schema
 from pathcast_lab.engine import scale_experiments, shard_costs
+from pathcast_lab.engine.capacity_planning import PerDocument, line_through, required, short
 from pathcast_lab.engine.distinct_path_variants import VARIANTS, draw_bases, variants
-from pathcast_lab.engine.scale_requirements import PerDocument, line_through, required, short
 from pathcast_lab.harness import CheckError, Row, Rows, find, in_fresh_process, perform
 
 FEW = ["smaller=64,200", "size=300", "shards=2", "documents=12", "rounds=1"]

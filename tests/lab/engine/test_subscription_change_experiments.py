@@ -16,4 +16,4 @@ def test_changes_of_paths_and_of_patterns_with_predicates() -> None:
         assert number_in(rows[quiet], "p50_us") > 0
         assert number_in(rows[changing], "changes_per_second") > 0
         assert number_in(rows[changing], "pause_ms") > 0
-    assert {claim.source for claim in result.claims} == {"target", "ours"}
+    assert {claim.source for claim in result.claims} == {"target"}

@@ -235,7 +235,7 @@ def test_every_figure_has_the_default_engine_and_says_what_the_paper_claims() ->
     for one in experiments():
         if one.name.startswith("gpx-"):
             assert all(scale.engines[0] == "automaton" for scale in one.parameters.values())
-            assert any(claim.source.startswith("GPX-Matcher, §") for claim in one.claims)
+            assert any(claim.source.startswith("Sadoghi, Burcea, Jacobsen 2011, §") for claim in one.claims)
             assert {"memory_mb", "delegated_patterns", "delegated_documents"} <= set(one.show)
 
 

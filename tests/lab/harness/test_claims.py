@@ -1,6 +1,8 @@
+import re
+
 import pytest
 
-from pathcast_lab.harness import Claim, MissingRowError, Rows, Verdict, every, judged
+from pathcast_lab.harness import Claim, MissingRowError, Rows, Verdict, every, experiments, judged
 
 ROWS = Rows([{"engine": "a", "ms": 2.0}])
 
@@ -60,3 +62,47 @@ def test_a_figure_may_be_bounded_on_both_sides() -> None:
 def test_nothing_to_judge_is_a_missing_row() -> None:
     with pytest.raises(MissingRowError):
         every({}, "{}", least=1)
+
+
+# What a paper says, and numbers of figures and tables, do not depend on the run.
+FIXED = re.compile(r"the paper's .*?(?=[;.]( |$))|Figure \d+|Table \d+")
+MEASURED = re.compile(
+    r"\d|\b(twice|half a|a (quarter|third|tenth) of|tens|hundreds?|thousands?|(two|three|six|ten) times|th(e|is) run)\b"
+)
+
+
+def test_a_reason_may_be_made_from_what_was_measured() -> None:
+    claim = Claim("…", "paper", lambda rows: judged(False, "…"), reason=lambda rows: f"{rows.number('ms'):g} ms.")
+    assert claim.reason_on(ROWS) == "2 ms."
+    assert claim.reason_on(Rows([])) == ""
+    assert Claim("…", "paper", claim.judge, reason="It is late.").reason_on(ROWS) == "It is late."
+
+
+def measured_in(reason: str) -> str:
+    """The parts of a reason that only a measurement can show."""
+    found = MEASURED.search(FIXED.sub("", reason))
+    return found[0] if found else ""
+
+
+def test_a_reason_gives_a_cause_and_no_measured_figure() -> None:
+    """A reason appears with every run in which its claim does not hold; a figure in it would be another run's.
+
+    Reasons that are made from the rows of a run may have its figures.
+    """
+    reasons = {claim.reason for one in experiments() for claim in one.claims if isinstance(claim.reason, str)}
+    assert {reason: measured_in(reason) for reason in reasons if measured_in(reason)} == {}
+
+
+@pytest.mark.parametrize(
+    ("reason", "found"),
+    [
+        ("A visit takes 10 ns.", "1"),
+        ("A visit takes about six times as long.", "six times"),
+        ("Some hundreds of queries match.", "hundreds"),
+        ("The machine was busy during the run shown.", "the run"),
+        ("A visit is short; the paper's took 18 ms for 90,000 queries.", ""),
+        ("Ratings are further apart than in Figure 6.", ""),
+    ],
+)
+def test_figures_in_reasons_are_found(reason: str, found: str) -> None:
+    assert measured_in(reason) == found

@@ -123,7 +123,7 @@ def test_each_pause_of_the_collector_is_seen_and_the_last_collection_is_full() -
     assert len(pauses) > seen and old() is None
     seen = len(pauses)
     gc.collect()
-    assert len(pauses) == seen, "nobody watches any more"
+    assert len(pauses) == seen, "no thread watches"
 
 
 def test_the_collector_is_back_after_a_rival_fails(clock: Clock) -> None:

@@ -59,7 +59,7 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def forget() -> None:
-    for function in ("_file", "_imported", "_resolved", "_lazy_names"):
+    for function in ("_file", "_imported", "_resolved", "_lazy_names", "_code_hash"):
         getattr(source_version, function).cache_clear()
 
 
@@ -86,9 +86,53 @@ def test_what_functions_stubs_attributes_and_text_name_is_exercised(tree: Path) 
 def test_the_hash_changes_with_the_sources_that_are_exercised_alone(tree: Path, file: str, changes: bool) -> None:
     before = source_hash(TOY)
     with (tree / file).open("a") as text:
-        text.write("\n# another line\n")
+        text.write("\nanother = 1\n")
     forget()
     assert (source_hash(TOY) != before) is changes
+
+
+SOURCE = '''
+"""What it is."""
+
+# a remark
+SQL = """
+# not a remark
+
+"""
+CLAIM = Claim("fast", judge, reason="It is not.")
+OTHER = Claim("small", "target", judge, "1 MB", "Names are long.")
+
+
+def measure():
+    """How it is measured."""
+    return "fast"
+'''
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "changes"),
+    [
+        ("What it is.", "What it is,\nin many\n\nwords.", False),
+        ("# a remark\n", "", False),
+        ("# a remark", "# a remark\n# of two lines\n", False),
+        ("How it is measured.", "How we measure.\n    ", False),
+        ("It is not.", "It is slower.", False),
+        ('"It is not."', '"It is "\n  "slower."', False),
+        ("Names are long.", "Paths are long.", False),
+        ("1 MB", "2 MB", True),
+        ("# not a remark", "# a line of text", True),
+        ('remark\n\n"', 'remark\n"', True),
+        ('"fast", judge', '"slow", judge', True),
+        ('return "fast"', 'return "slow"', True),
+    ],
+)
+def test_texts_that_explain_leave_the_hash_alone(tree: Path, before: str, after: str, changes: bool) -> None:
+    assert before in SOURCE
+    (tree / "pathcast_lab/toy.py").write_text(SOURCE)
+    hashed = source_hash(TOY)
+    (tree / "pathcast_lab/toy.py").write_text(SOURCE.replace(before, after))
+    forget()
+    assert (source_hash(TOY) != hashed) is changes
 
 
 def test_a_module_that_is_not_ours_has_no_hash() -> None:

@@ -1,15 +1,15 @@
 import pytest
 
 from pathcast_lab.harness import Rows
-from pathcast_lab.network.traffic_claims import OURS, falls, least, saves
+from pathcast_lab.network.traffic_claims import OURS, below, falls, least, saves, selections, usually
 
 
 def rows_of(**schemes: list[float]) -> Rows:
     names = {"ours": OURS}
     return Rows(
-        {"scheme": names.get(scheme, scheme), "network": "can", "bytes": value}
+        {"scheme": names.get(scheme, scheme), "network": "can", "payload": 10**power, "bytes": value}
         for scheme, values in schemes.items()
-        for value in values
+        for power, value in enumerate(values)
     )
 
 
@@ -33,4 +33,25 @@ def test_ours_has_the_least_only_if_it_has_at_every_point() -> None:
 def test_savings_grow_only_if_they_grow_at_every_step() -> None:
     assert saves("bytes", ("other",))(rows_of(ours=[1, 1, 1], other=[2, 3, 4])).verdict == "held"
     judged = saves("bytes", ("other",))(rows_of(ours=[1, 1, 1], other=[3, 2, 4]))
-    assert (judged.verdict, judged.measured) == ("not held", "other 2 → 1 → 3")
+    assert judged.verdict == "not held"
+    assert judged.measured == (
+        "worst -1 bytes per insertion of other, from 1 bytes of payload to 10 bytes of payload; "
+        "best +2 bytes per insertion of other, from 10 bytes of payload to 100 bytes of payload"
+    )
+
+
+def test_a_rival_far_above_at_most_points_and_near_at_one_is_not_ten_times_above() -> None:
+    rows = rows_of(ours=[1, 1, 1], other=[90, 9, 80])
+    assert below(10, "bytes", ("other",))(rows).verdict == "not held"
+    assert usually(10, "bytes", ("other",))(rows).verdict == "held"
+    assert usually(10, "bytes", ("other",))(rows).measured == (
+        "2 of 3 cases; worst 9.0 times for other at 10 bytes of payload; "
+        "best 90.0 times for other at 1 bytes of payload"
+    )
+    assert below(10, "bytes", ("other",))(rows_of(ours=[1, 0], other=[90, 9])).verdict == "held", "ours sends nothing"
+
+
+def test_selections_fall_behind_only_if_they_do_at_every_step() -> None:
+    rows = rows_of(ours=[1, 1, 1], **{"rel-sel": [9.0, 3.0, 2.0]})
+    assert selections(rows, "can").verdict == "held"
+    assert selections(rows_of(ours=[1, 1, 1], **{"rel-sel": [9.0, 2.0, 3.0]}), "can").verdict == "not held"

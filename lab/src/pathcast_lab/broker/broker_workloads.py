@@ -1,4 +1,4 @@
-"""What the broker is measured with: documents, subscriptions that match a wanted number of them, and their creation."""
+"""The broker's workloads: documents, subscriptions that match a wanted number of them, and their creation."""
 
 import json
 from collections.abc import Iterator, Sequence

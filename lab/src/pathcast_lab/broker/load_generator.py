@@ -28,7 +28,7 @@ _SECONDS: Final = 900.0
 
 @dataclass(frozen=True)
 class Answers:
-    """What the requests of a load were answered with, and what they took; `cpu` is the generator's own."""
+    """The answers to the requests of a load, and their cost; `cpu` is the generator's own."""
 
     seconds: float
     cpu: float

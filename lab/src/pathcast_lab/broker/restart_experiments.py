@@ -75,7 +75,8 @@ def restarting(run: Run, parameters: Restarting) -> Iterator[Row]:
     meanwhile another connection publishes a document every 20 ms, and the slowest answer counts. One more: from the
     request to the answer, which means that the subscription is in force; a document published then must reach it.
     Restart: from the start of the process, after a stop and after a kill, until a new document is published, matched
-    and pulled; the best of the restarts. After each, a document from before is pulled again and compared.
+    and pulled; the best of the restarts. The broker finds the snapshot that it has written when it stopped, or while it
+    worked. After each restart, a document from before is pulled again and compared.
     """
     from .broker_workloads import Publications, news
     from .load_generator import loads

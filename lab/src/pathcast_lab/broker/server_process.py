@@ -121,5 +121,5 @@ def pathcast_server(folder: Path, port: int | None = None) -> ServerProcess:
 def bare_server(folder: Path) -> ServerProcess:
     """The least that a Starlette application on uvicorn does (bare_web_server.py)."""
     port = free_port()
-    command = [sys.executable, "-m", f"{__package__}.bare_web_server", str(port)]
+    command = [sys.executable, "-m", f"{__package__}.bare_web_server", str(port), str(folder / "bare_server.documents")]
     return ServerProcess(command, port, folder / "bare_server.output")

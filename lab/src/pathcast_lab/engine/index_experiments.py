@@ -68,7 +68,7 @@ def _within(limit: float, what: str, kind: str = "", size: int = 0) -> Callable[
             "target",
             _within(0.05, OPEN, PLAIN, 1_000_000),
             "50 ms",
-            "Opening verifies the checksums of all files, which takes about a quarter of the time.",
+            "Opening verifies the checksums of all files, which takes a good part of the time.",
         ),
         Claim(
             "a hundred thousand patterns with predicates are opened in at most 50 ms",

@@ -2,7 +2,7 @@
 
 Shards of distinct subscriptions are built, saved, opened and served one after the other, each in processes of its own
 (shard_costs.py). Two smaller shards predict what the large ones cost, and the large ones say what many of them require
-(scale_requirements.py).
+(capacity_planning.py).
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -28,7 +28,7 @@ from pathcast_lab.harness import (
 if TYPE_CHECKING:
     from pathcast.documents.schema import Schema
 
-    from .scale_requirements import PerDocument, Requirements
+    from .capacity_planning import PerDocument, Requirements
     from .shard_costs import ShardCost
 
 SMALLER, SHARD, REQUIRED = "smaller shard", "shard", "required"
@@ -107,7 +107,7 @@ def _bytes_each(rows: Rows) -> Judgement:
             "The time hardly depends on the size of a shard; the line multiplies the noise between two smaller ones.",
         ),
         Claim(
-            "the dearest shard takes at most 1.25 times the time of the median shard", "target", _alike, "1.25 times"
+            "the slowest shard takes at most 1.25 times the time of the median shard", "target", _alike, "1.25 times"
         ),
         Claim(
             "a worker with a million subscriptions takes at most 500 bytes for each, Python and compiled code included",
@@ -161,8 +161,8 @@ def engine_scale(run: Run, parameters: Scale) -> Iterator[Row]:
     sizes all answers with those of one index without shards. Two smaller shards predict time and memory of the large
     ones by a straight line. The requirement is computed from the measured shards: every document goes to every shard.
     """
+    from .capacity_planning import line_through
     from .distinct_path_variants import VARIANTS, draw_bases, variants
-    from .scale_requirements import line_through
 
     small, large = parameters.smaller
     schema, documents = _workload(run, parameters)
@@ -282,7 +282,7 @@ def _row(cost: "ShardCost", documents: Sequence[bytes]) -> dict[str, float]:
 
 def _per_document(costs: Sequence["ShardCost"], documents: int) -> "PerDocument":
     """The mean of shards of one size; the memory is that of the largest."""
-    from .scale_requirements import PerDocument
+    from .capacity_planning import PerDocument
 
     count = len(costs)
     return PerDocument(
@@ -301,8 +301,8 @@ def _requirements(
     shards: Sequence["ShardCost"],
     documents: Sequence[bytes],
 ) -> Iterator[Row]:
-    """What the requirement takes in shards of each measured size; the report's notes are about the largest."""
-    from .scale_requirements import required
+    """The shards that a requirement needs, for each measured size; the report's notes describe the largest."""
+    from .capacity_planning import required
 
     document_bytes = sum(map(len, documents)) / len(documents)
     for costs in (*([one] for one in smaller), shards):
@@ -332,7 +332,7 @@ def _requirements(
 
 
 def _note_run(run: Run, shards: Sequence["ShardCost"], documents: int) -> None:
-    from .scale_requirements import short
+    from .capacity_planning import short
 
     run.note(
         f"The {len(shards)} shards together, {sum(shard.distinct for shard in shards):,} distinct subscriptions, took "
@@ -345,7 +345,7 @@ def _note_run(run: Run, shards: Sequence["ShardCost"], documents: int) -> None:
 
 
 def _note(run: Run, parameters: Scale, found: "Requirements", size: int, document_bytes: float) -> None:
-    from .scale_requirements import short
+    from .capacity_planning import short
 
     worker, workers = short(found.memory_per_worker, "B"), short(found.memory, "B")
     run.note(

@@ -1,4 +1,4 @@
-"""What one shard of subscriptions costs the worker that serves it, measured in processes of their own.
+"""The cost of one shard of subscriptions for its worker, measured in separate processes.
 
 One process builds the shard's index and saves it, another opens it and serves: as on a cluster, where a worker maps
 what was built elsewhere. Times are CPU time, the best of several passes, because other work on the machine would

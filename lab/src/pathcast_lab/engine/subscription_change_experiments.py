@@ -59,7 +59,7 @@ def _p99(rows: Rows) -> Judgement:
     rate = rows.number("changes_per_second", series=CHANGING)
     return judged(
         changing <= 3 * quiet,
-        f"{changing:,.0f} µs against {quiet:,.0f} µs ({changing / quiet:.1f} ×), at {rate:,.0f} per second",
+        f"{changing:,.0f} µs against {quiet:,.0f} µs ({changing / quiet:.1f} times) at {rate:,.0f} changes per second",
     )
 
 
@@ -68,7 +68,7 @@ def _trees(rows: Rows) -> Judgement:
     rate = rows.number("changes_per_second", series=CHANGING_TREES)
     return judged(
         changing <= TREES_SLOWER * quiet,
-        f"{changing:,.0f} µs against {quiet:,.0f} µs ({changing / quiet:.1f} ×), at {rate:,.0f} per second",
+        f"{changing:,.0f} µs against {quiet:,.0f} µs ({changing / quiet:.1f} times) at {rate:,.0f} changes per second",
     )
 
 
@@ -97,11 +97,11 @@ def _threads(rows: Rows) -> Judgement:
         ),
         Claim(
             "during 2,000 changes per second of patterns with predicates, the median match at most triples",
-            "ours",
+            "target",
             _trees,
             "3 times",
             "Recently added patterns are checked one by one on every document until a background thread has indexed "
-            "them, and about a thousand are pending at this rate.",
+            "them.",
         ),
         Claim(
             f"during changes of patterns with predicates, the longest collector pause is below {LONGEST_PAUSE_MS} ms",
@@ -254,7 +254,7 @@ def _alone(
 def _latencies(
     matcher: "Matcher", documents: list[bytes], seconds: float, stopped: Callable[[], bool] = lambda: False
 ) -> dict[str, float]:
-    """How long single matches take, measured for `seconds` seconds."""
+    """The time of single matches, measured for `seconds` seconds."""
     import numpy as np
 
     taken = []

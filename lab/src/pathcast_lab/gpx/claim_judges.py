@@ -24,7 +24,7 @@ class Explaining(Protocol):
     """A judge that can name the counts behind a difference."""
 
     def explain(self, rows: Rows) -> Iterator[str]:
-        """What was counted at the worst place of each case, where the claim does not hold."""
+        """The counters at the worst place of each case in which the claim does not hold."""
         ...
 
 

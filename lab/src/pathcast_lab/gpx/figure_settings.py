@@ -13,7 +13,6 @@ from .gpx_claims import (
     ABSOLUTE,
     ALWAYS,
     ALWAYS_DESCENDANT,
-    ALWAYS_DISTURBED,
     ALWAYS_FILTERED,
     ALWAYS_MATCHING,
     CLUSTERING,
@@ -122,7 +121,7 @@ def _duplicates(letter: str, schema: str, title: str, claims: tuple[Claim, ...])
         (500_000, 1_000_000, 2_000_000, 3_000_000, 4_000_000),
         claims,
         cases=_cases(schema),
-        always=ALWAYS_DISTURBED if schema == NITF else ALWAYS_MATCHING,
+        always=ALWAYS if schema == NITF else ALWAYS_MATCHING,
     )
 
 

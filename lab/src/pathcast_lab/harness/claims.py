@@ -59,7 +59,7 @@ def every(
         return (least is None or value >= least) and (most is None or value <= most)
 
     def distance(where: str) -> float:
-        """How far inside the bounds a figure is; negative outside."""
+        """The distance of a figure from the nearest bound; negative outside the bounds."""
         sides = [found[where] - least] if least is not None else []
         return min([*sides, most - found[where]] if most is not None else sides)
 
@@ -80,14 +80,24 @@ class Claim:
     """A statement, who makes it (`source`: a paper and its section, or "target"), and how to judge it.
 
     `expected` is the number or figure that the source gives, in few words. `reason` says in one sentence why the claim
-    does not hold in our setting; the report shows it only where the verdict is "not held".
+    does not hold in our setting, or makes that sentence from what was measured; the report shows it only where the
+    verdict is "not held".
     """
 
     statement: str
     source: str
     judge: Callable[[Rows], Judgement]
     expected: str = ""
-    reason: str = ""
+    reason: str | Callable[[Rows], str] = ""
+
+    def reason_on(self, rows: Rows) -> str:
+        """The reason that these rows give; empty if they lack a row that it needs."""
+        if isinstance(self.reason, str):
+            return self.reason
+        try:
+            return self.reason(rows)
+        except MissingRowError:
+            return ""
 
     def judge_rows(self, rows: Rows) -> Judgement:
         """The judgement of the claim on these rows."""

@@ -63,7 +63,7 @@ class Experiment:
 
     @property
     def method(self) -> str:
-        """How it is measured, in words: the docstring of the function."""
+        """The method of measurement in words: the docstring of the function."""
         return inspect.getdoc(self.measure) or ""
 
 

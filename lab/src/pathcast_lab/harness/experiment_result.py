@@ -52,7 +52,7 @@ class Record:
 
     @property
     def key(self) -> tuple[str, str]:
-        """What a later record replaces: the same experiment at the same scale."""
+        """The key under which a later record replaces this one: experiment and scale."""
         return self.experiment, self.scale
 
     @property

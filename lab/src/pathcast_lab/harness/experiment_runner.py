@@ -74,7 +74,7 @@ def perform(
         checks=dict(run.checks),
         notes=tuple(run.notes),
         claims=tuple(
-            JudgedClaim(claim.statement, claim.source, it.verdict, it.measured, claim.expected, claim.reason)
+            JudgedClaim(claim.statement, claim.source, it.verdict, it.measured, claim.expected, claim.reason_on(rows))
             for claim, it in judged
         ),
         version=version,

@@ -52,7 +52,7 @@ class Timing:
 
 @dataclass(frozen=True)
 class Ratio:
-    """How many times longer one rival takes than another: the median over the rounds, and its interval."""
+    """The ratio of the times of two rivals: the median over the rounds, and its interval."""
 
     median: float
     low: float
@@ -96,7 +96,7 @@ def race(
 
 
 def ratio(one: Timing, other: Timing) -> Ratio:
-    """How many times longer `one` takes than `other`; both from the same race."""
+    """The ratio of the times of `one` and `other` in the same race."""
     pairs = [a / b for a, b in zip(one.seconds, other.seconds, strict=True)]
     low, high = median_interval(pairs)
     return Ratio(statistics.median(pairs), low, high)
@@ -159,7 +159,7 @@ def _time(rival: Rival, calls: int) -> float:
 
 
 def _calls_for(rival: Rival, at_least: float) -> int:
-    """How many calls fill a sample. The first call warms caches and compiles kernels, and does not count."""
+    """The number of calls that fill a sample. The first call warms caches and compiles kernels, and does not count."""
     rival()
     calls = 1
     while (seconds := _time(rival, calls) * calls) < at_least:

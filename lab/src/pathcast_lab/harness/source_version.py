@@ -6,12 +6,12 @@ plain import graph does not show are followed as well: names that a package load
 imports for type checkers in its `__init__`, say where a name comes from); attributes of an imported package
 (`pathcast.Subscriptions`); and text that names a module, as the registry of engines has it.
 
-Files of the harness that only store or present results do not count: a new look of the pages does not make a figure
-stale.
+What only explains a figure does not count: files of the harness that store or present results, docstrings, lines of
+comments, blank lines, and the reasons that claims give.
 
-Invariant: the hash depends on names and bytes of files alone, not on Python's version or the checkout's place.
-Cost: each file is parsed once per process (a package without a stub twice), some 5 ms; an experiment reaches up to
-some 500 files.
+Invariant: the hash depends on names and texts of files alone, not on Python's version or the checkout's place.
+Cost: each file is parsed twice per process (a package without a stub three times), some 5 ms; an experiment reaches up
+to some 500 files.
 """
 
 import ast
@@ -49,11 +49,50 @@ def source_hash(module: str) -> str | None:
         return None
     digest = sha256()
     for name in sorted(exercised(module)):
-        file = _file(name)
-        assert file is not None
         digest.update(f"{name}\n".encode())
-        digest.update(sha256(file.read_bytes()).digest())
+        digest.update(_code_hash(name))
     return digest.hexdigest()[:16]
+
+
+@cache
+def _code_hash(module: str) -> bytes:
+    """The hash of a module's text without what only explains it."""
+    file = _file(module)
+    assert file is not None
+    source = file.read_bytes()
+    tree = ast.parse(source)
+    explaining = list(_explaining(tree))
+    quoted = set(_continued(tree, explaining))
+    lines = source.splitlines()
+    for text in reversed(explaining):
+        first, last = text.lineno - 1, (text.end_lineno or text.lineno) - 1
+        lines[first : last + 1] = [
+            lines[first][: text.col_offset] + lines[last][text.end_col_offset :],
+            *[b""] * (last - first),
+        ]
+    kept = (line for at, line in enumerate(lines) if at in quoted or line.strip()[:1] not in (b"", b"#"))
+    return sha256(b"\n".join(kept)).digest()
+
+
+def _explaining(tree: ast.Module) -> list[ast.Constant]:
+    """Docstrings and reasons of claims, in the order of the text."""
+    found: list[ast.expr] = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            found += [first.value for first in node.body[:1] if isinstance(first, ast.Expr)]
+        elif isinstance(node, ast.Call):
+            found += [keyword.value for keyword in node.keywords if keyword.arg == "reason"]
+            if isinstance(node.func, ast.Name) and node.func.id == "Claim":
+                found += node.args[4:5]
+    texts = [each for each in found if isinstance(each, ast.Constant) and isinstance(each.value, str)]
+    return sorted(texts, key=lambda text: (text.lineno, text.col_offset))
+
+
+def _continued(tree: ast.Module, explaining: list[ast.Constant]) -> Iterator[int]:
+    """The lines, counted from 0, that continue other text from an earlier line."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant | ast.JoinedStr) and node not in explaining:
+            yield from range(node.lineno, node.end_lineno or node.lineno)
 
 
 def exercised(module: str) -> set[str]:
@@ -131,7 +170,7 @@ def _is_type_checking(node: ast.AST) -> bool:
 
 
 def _statements(tree: ast.Module, module: str) -> Iterator[_Import]:
-    """What a module imports, wherever in the file."""
+    """The imports of a module, anywhere in the file."""
     file = _file(module)
     is_package = file is not None and file.name == "__init__.py"
     aliases: dict[str, str] = {}

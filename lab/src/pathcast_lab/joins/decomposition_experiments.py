@@ -172,7 +172,7 @@ def _measured(
 
 
 def _listed(message: "Message") -> int:
-    """How many rows come, change or go in a message to one subscription."""
+    """The number of rows that a message to one subscription adds, changes or removes."""
     from pathcast.messages import Points
 
     return sum(len(value) for value in message.values() if isinstance(value, Points))

@@ -33,7 +33,7 @@ class Rival(Protocol):
         """The results of an insertion into R, in any form; this call is timed."""
 
     def answer(self, row: Mapping[str, Any]) -> Answer:
-        """How many results each subscription has."""
+        """The number of results of each subscription."""
 
 
 def connect() -> Any:
@@ -109,7 +109,7 @@ class OneQuery:
         ).to_arrow_table()
 
     def answer(self, row: Mapping[str, Any]) -> Answer:
-        """How many results each subscription has."""
+        """The number of results of each subscription."""
         return dict(Counter(self.results(row)["place"].to_pylist()))
 
 
@@ -135,7 +135,7 @@ class Queries:
         return {place: rows for place, rows in found.items() if rows}
 
     def answer(self, row: Mapping[str, Any]) -> Answer:
-        """How many results each subscription of the sample has."""
+        """The number of results of each subscription of the sample."""
         return {place: len(rows) for place, rows in self.results(row).items()}
 
 
@@ -161,7 +161,7 @@ class Loop:
         return found
 
     def answer(self, row: Mapping[str, Any]) -> Answer:
-        """How many results each subscription of the sample has."""
+        """The number of results of each subscription of the sample."""
         return {place: len(rows) for place, rows in self.results(row).items()}
 
 

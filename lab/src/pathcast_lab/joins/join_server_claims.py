@@ -7,6 +7,7 @@ noise.
 """
 
 from collections.abc import Callable, Sequence
+from math import inf, nextafter
 
 from pathcast_lab.harness import Claim, Judgement, Row, Rows, every, judged
 
@@ -103,22 +104,21 @@ def at_most(column: str, limit: float, unit: str, subscriptions: int, series: st
 
 
 def smallest(column: str, one: str, others: Sequence[str], times: float = 1.0, unit: str = "bytes") -> Judge:
-    """A judge: at every number of subscriptions and workload, a series' figure is this many times below the others'."""
+    """A judge: at every number of subscriptions and workload, the others have more than this many times the figure."""
 
     def judge(rows: Rows) -> Judgement:
-        holds, said = True, []
-        settings = dict.fromkeys((row.get("workload"), row.get("subscriptions")) for row in rows)
-        for workload, subscriptions in settings:
+        found: dict[str, float] = {}
+        for workload, subscriptions in dict.fromkeys((row.get("workload"), row.get("subscriptions")) for row in rows):
             part = Rows(
                 row for row in rows if (row.get("workload"), row.get("subscriptions")) == (workload, subscriptions)
             )
             mine = part.number(column, series=one)
-            found = {name: part.number(column, series=name) for name in others if part.where(series=name)}
-            holds &= all(times * mine < theirs for theirs in found.values())
-            where = f"{workload}: " if workload else f"{subscriptions:,} subscriptions: "
-            theirs = ", ".join(f"{name} {value:,.0f}" for name, value in found.items())
-            said.append(f"{where}{mine:,.0f} {unit} against {theirs}")
-        return judged(holds if said else None, "; ".join(said))
+            where = f"on {workload}" if workload else f"with {subscriptions:,} subscriptions"
+            for name in others:
+                if part.where(series=name):
+                    theirs = part.number(column, series=name)
+                    found[f"for {name} {where} ({theirs:,.0f} against {mine:,.0f} {unit})"] = theirs / mine
+        return every(found, "{:,.2f} times", least=nextafter(times, inf))
 
     return judge
 

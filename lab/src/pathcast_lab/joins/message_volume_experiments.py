@@ -86,7 +86,11 @@ def _of_many(judge: Callable[[Rows], Judgement]) -> Callable[[Rows], Judgement]:
     def judged_at(rows: Rows) -> Judgement:
         found = judge(rows)
         many = max(rows.numbers("subscriptions"), default=0) >= _MANY
-        return found if many else Judgement(Verdict.NOT_MEASURABLE, f"below {_MANY:,} subscriptions. {found.measured}")
+        return (
+            found
+            if many
+            else Judgement(Verdict.NOT_MEASURABLE, f"with fewer than {_MANY:,} subscriptions: {found.measured}")
+        )
 
     return judged_at
 
@@ -156,8 +160,8 @@ def joins_messages(run: Run, parameters: Messages) -> Iterator[Row]:
 
     An event is an insertion or the deletion that follows it. Each seed draws other rows and changes for the same
     subscriptions; figures are means over seeds. A payload is 100 bytes; facts have a payload only in the last workload.
-    On the general mix an insertion has tens of thousands of join results, and schemes that make them are left out, as
-    in the paper.
+    On the general mix an insertion has very many join results, and schemes that make them are left out, as in the
+    paper.
     """
     for name in parameters.workloads:
         found: dict[str, list[Tally]] = {}

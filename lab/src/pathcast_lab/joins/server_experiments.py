@@ -41,7 +41,7 @@ sample, multiplied, and so is the loop in plain Python. Rivals find results and 
 
 @dataclass(frozen=True)
 class Joins:
-    """What is measured: every combination. `changes` and `seconds` are for each server, setting and seed."""
+    """The measured settings, in every combination. `changes` and `seconds` are per server, setting and seed."""
 
     schemes: tuple[str, ...] = SCHEMES
     subscriptions: tuple[int, ...] = (10_000, 30_000, 100_000)
@@ -164,7 +164,7 @@ def memory_of(subscriptions: int, seed: int) -> float:
 
 
 def _grown(subscriptions: int, seed: int) -> float:
-    """How much this process grows with all subscriptions but the first thousandth, by subscription."""
+    """The memory growth of this process per subscription, without the first thousandth of the subscriptions."""
     import gc
 
     from pathcast.joins import JoinServer

@@ -108,20 +108,20 @@ def _gain(rows: Rows, repeats: int) -> float:
 
 def _ahead(rows: Rows) -> Judgement:
     found = {count: _gain(rows, count) for count in rows.distinct("repeats") if isinstance(count, int) and count >= 4}
-    said = ", ".join(f"{part:.0%} at {count}" for count, part in found.items())
+    said = ", ".join(f"{part:.0%} at {count} repeats" for count, part in found.items())
     return judged(bool(found) and min(found.values()) > 0, f"IDDR saves {said}")
 
 
 def _grows(rows: Rows) -> Judgement:
     counts = sorted(count for count in rows.distinct("repeats") if isinstance(count, int))
     found = [_gain(rows, count) for count in counts]
-    said = ", ".join(f"{part:.0%} at {count}" for count, part in zip(counts, found, strict=True))
+    said = ", ".join(f"{part:.0%} at {count} repeats" for count, part in zip(counts, found, strict=True))
     return judged(found == sorted(set(found)) if len(found) > 1 else None, f"IDDR saves {said}")
 
 
 def _behind(rows: Rows) -> Judgement:
     part = _gain(rows, 2)
-    return judged(part < 0, f"IDDR saves {part:.0%} at 2")
+    return judged(part < 0, f"IDDR saves {part:.0%} at 2 repeats")
 
 
 @experiment(

@@ -36,7 +36,7 @@ def saves(key: str, least: dict[Value, float], way: str = NDDR_DEFAULT, over: st
 
     def judge(rows: Rows) -> Judgement:
         found = {value: gain(rows, way, over, **{key: value}) for value in least}
-        said = ", ".join(f"{part:.0%} {_at(value)}" for value, part in found.items())
+        said = ", ".join(f"{part:.0%} {_at(key, value)}" for value, part in found.items())
         return judged(all(found[value] >= part for value, part in least.items()), f"{way} saves {said}")
 
     return judge
@@ -48,7 +48,7 @@ def grows(key: str, way: str = NDDR_DEFAULT, over: str = SDR_DEFAULT, *, falling
     def judge(rows: Rows) -> Judgement:
         values = sorted(rows.distinct(key), key=_numbers, reverse=falling)
         parts = [gain(rows, way, over, **{key: value}) for value in values]
-        said = ", ".join(f"{part:.1%} {_at(value)}" for value, part in zip(values, parts, strict=True))
+        said = ", ".join(f"{part:.1%} {_at(key, value)}" for value, part in zip(values, parts, strict=True))
         steps = [after - before for before, after in pairwise(parts)]
         grown = None if not steps or any(abs(step) <= SAME for step in steps) else min(steps) > 0
         return judged(False if steps and min(steps) < -SAME else grown, f"{way} saves {said}")
@@ -65,7 +65,7 @@ def queries_like(way: str, other: str, within: float, key: str) -> Judge:
     """A judge: the querying times of two ways differ by at most some part, at every value of a column."""
 
     def judge(rows: Rows) -> Judgement:
-        found = {_at(value): -_saved(rows, "query_ms", way, other, {key: value}) for value in rows.distinct(key)}
+        found = {_at(key, value): -_saved(rows, "query_ms", way, other, {key: value}) for value in rows.distinct(key)}
         return every(found, f"{{:+.0%}} of the time of {other}", least=-within, most=within)
 
     return judge
@@ -75,16 +75,19 @@ def slower(way: str, than: str, key: str) -> Judge:
     """A judge: a way's querying time is longer than another's, at every value of a column."""
 
     def judge(rows: Rows) -> Judgement:
-        found = {_at(value): -_saved(rows, "query_ms", way, than, {key: value}) for value in rows.distinct(key)}
+        found = {_at(key, value): -_saved(rows, "query_ms", way, than, {key: value}) for value in rows.distinct(key)}
         return every(found, f"{{:+.0%}} of the time of {than}", least=0, undecided=(-0.03, 0.03))
 
     return judge
 
 
-def _at(value: Value) -> str:
-    return (
-        f"at {value:,}" if isinstance(value, int) else f"at {value:,g}" if isinstance(value, float) else f"at {value}"
-    )
+def _at(key: str, value: Value) -> str:
+    texts = {
+        "mbits": "at {:,.0f} Mb/s",
+        "bytes": "at {:,} bytes per document",
+        "subscriptions": "at {:,} subscriptions per router",
+    }
+    return texts[key].format(value)
 
 
 def share_of_transmission(way: str, about: float, **values: Value) -> Judge:
@@ -105,7 +108,7 @@ def further_apart(column: str, value: Value, than: Value) -> Judge:
             rows.number("ms", way=SDR_DEFAULT, **{column: each}) - rows.number("ms", way=NDDR_DEFAULT, **{column: each})
             for each in (value, than)
         ]
-        return judged(gaps[0] > gaps[1], f"{gaps[0]:.2f} ms apart at {value}, {gaps[1]:.2f} at {than}")
+        return judged(gaps[0] > gaps[1], f"{gaps[0]:.2f} ms apart ({value}), {gaps[1]:.2f} ms ({than})")
 
     return judge
 
@@ -124,7 +127,7 @@ def same_increase(way: str, over: str, within: float) -> Judge:
                 / rows.number("query_ms", way=each, subscriptions=first)
                 for each in (way, over)
             )
-            found[f"at {count:,}"] = one / other
+            found[_at("subscriptions", count)] = one / other
         return every(found, f"{{:.2f}} times the growth of {over}", least=1 - within, most=1 + within)
 
     return judge
@@ -142,8 +145,8 @@ BANDWIDTH_POINTS = _named({100.0: 0.12, 10.0: 0.41})
 SIZE_POINTS = _named({10_000: 0.20, 40_000: 0.25, 1_000_000: 0.28})
 
 _FAST_ENGINE = (
-    "Our engine matches a document in less than a millisecond, so bridging its schema is a larger part of querying "
-    "than with the paper's engine."
+    "Our engine takes little time to match a document, so bridging its schema is a larger part of querying than with "
+    "the paper's engine."
 )
 WALKED_ONCE = "Our IDDR walks a subtree that an exchange repeats once, which makes up for its longer matching."
 BANDWIDTH = (

@@ -39,7 +39,7 @@ count."""
 
 @dataclass(frozen=True)
 class Mediation:
-    """What is measured: every combination. `subscriptions` are those of one router, `sizes` bytes of a document."""
+    """The measured settings, in every combination. `subscriptions` are per router, `sizes` bytes per document."""
 
     ways: tuple[str, ...] = claims.WAYS
     bandwidths: tuple[str, ...] = ("50Mb/s",)
@@ -120,7 +120,7 @@ def measure(run: Run, parameters: Mediation) -> Iterator[Row]:
 
 
 def _checked(run: Run, matching: Mapping[Way, list[Matching]], sent: list[Sent]) -> list[list[int]]:
-    """How many subscriptions of each router each document matches, by all ways."""
+    """The number of matching subscriptions per router and document, by each method."""
     matched: list[list[int]] = []
     for router in range(len(next(iter(matching.values())))):
         matched.append([])

@@ -59,7 +59,11 @@ def _adds(kind: str, most: float) -> Callable[[Rows], Judgement]:
             for row in rows.where(kind=kind)
             if row["by_paths"] == (kind == _PLAIN)
         }
-        return every(found, "{:+.0%}", most=most) if found else judged(None, "no catalogue's mapping is of this kind")
+        return (
+            every(found, "{:+.0%} of the time", most=most)
+            if found
+            else judged(None, "no catalogue's mapping is of this kind")
+        )
 
     return judge
 

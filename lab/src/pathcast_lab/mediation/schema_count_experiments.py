@@ -44,7 +44,7 @@ def _counts(rows: Rows) -> list[int]:
 def _space(rows: Rows) -> Judgement:
     """With n schemas query rewriting takes more than n/4 times the space: figures are parts of that bound."""
     found = {
-        f"at {count}": rows.number("index_bytes", way=_QUERIES, schemas=count)
+        f"with {count} schemas": rows.number("index_bytes", way=_QUERIES, schemas=count)
         / rows.number("index_bytes", way=_DATA, schemas=count)
         / (count / 4)
         for count in _counts(rows)
@@ -54,7 +54,7 @@ def _space(rows: Rows) -> Judgement:
 
 def _update(rows: Rows) -> Judgement:
     found = {
-        f"at {count}": rows.number("update_ms", way=_QUERIES, schemas=count)
+        f"with {count} schemas": rows.number("update_ms", way=_QUERIES, schemas=count)
         / rows.number("update_ms", way=_DATA, schemas=count)
         for count in _counts(rows)
     }
@@ -64,7 +64,7 @@ def _update(rows: Rows) -> Judgement:
 def _registering(rows: Rows) -> Judgement:
     early = rows.number("node_us", way=_DATA, schemas=4)
     late = rows.number("node_us", way=_DATA, schemas=40)
-    return judged(late <= 1.25 * early, f"{early:.0f} µs per node up to the 4th, {late:.0f} up to the 40th")
+    return judged(late <= 1.25 * early, f"{early:.0f} µs per node up to the 4th schema, {late:.0f} µs up to the 40th")
 
 
 def _recovered(rows: Rows) -> Judgement:
@@ -74,7 +74,7 @@ def _recovered(rows: Rows) -> Judgement:
 
 def _header_bytes(rows: Rows) -> Judgement:
     found = {
-        f"at {row['schemas']}": number_in(row, "header_bytes") / number_in(row, "bytes")
+        f"with {row['schemas']} schemas": number_in(row, "header_bytes") / number_in(row, "bytes")
         for row in rows.where(way=_DATA)
     }
     return every(found, "{:.1%} of a document's bytes", most=0.05)
@@ -82,7 +82,7 @@ def _header_bytes(rows: Rows) -> Judgement:
 
 def _header_time(rows: Rows) -> Judgement:
     found = {
-        f"at {row['schemas']}": number_in(row, "header_us") / number_in(row, "reference_us") - 1
+        f"with {row['schemas']} schemas": number_in(row, "header_us") / number_in(row, "reference_us") - 1
         for row in rows.where(way=_DATA)
     }
     return every(found, "{:+.0%} of the time to match a document", most=0.1)
@@ -107,8 +107,7 @@ def _header_time(rows: Rows) -> Judgement:
             _HEADERS,
             _header_time,
             "little",
-            "Our engine matches a document in less than a millisecond, so the time to read a mapping is a larger "
-            "share.",
+            "Our engine takes little time to match a document, so the time to read a mapping is a larger share.",
         ),
         Claim(
             "registering costs the same per schema node for the 40th schema as for the 4th",
@@ -207,7 +206,7 @@ def _registered(mediator: "Mediator", catalogue: "Catalogue", rounds: int) -> fl
 
 
 def _recovered_nodes(mediator: "Mediator", catalogue: "Catalogue") -> tuple[int, int]:
-    """How many nodes got the operators of the true mapping, and how many there are."""
+    """The number of nodes with the operators of the true mapping, and the number of all nodes."""
     from pathcast.mediation.schemas.similarity_flooding import nodes_of
 
     truth, derived = _operators_at(catalogue.mapping), _operators_at(mediator.mapping(catalogue.name))

@@ -40,7 +40,7 @@ class Sockets:
 
 @dataclass(frozen=True)
 class Place:
-    """What a router needs to start."""
+    """The start-up data of a router."""
 
     ways: tuple[str, ...]
     subscriptions: int
@@ -155,7 +155,7 @@ def _better(rows: Rows) -> Judgement:
             claims.PAPER,
             _better,
             "faster",
-            "Connections within one machine carry gigabytes per second, so querying decides, and SDR queries least.",
+            "Connections within one machine are fast, so querying decides, and SDR queries least.",
         ),
     ),
     plots=(

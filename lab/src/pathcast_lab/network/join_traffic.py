@@ -106,7 +106,7 @@ def _check(
 
 
 def _insertions(parameters: Setting, scheme: str) -> int:
-    """How many insertions a scheme is measured with."""
+    """The number of insertions that a scheme is measured with."""
     bounds = {**dict.fromkeys(UNICAST, parameters.unicast_events), **dict.fromkeys(RESULTS, parameters.result_events)}
     return min(bounds.get(scheme, parameters.insertions), parameters.insertions)
 

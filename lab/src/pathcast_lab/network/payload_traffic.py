@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from pathcast.messages import Message
 from pathcast.network import ContentNetwork, PayloadLimits, Traffic
-from pathcast.network.content_addressable.zones import boxes_size
+from pathcast.network.content_addressable.zone_boxes import boxes_size
 from pathcast.network.packets import unit_size, units_of
 from pathcast.network.payload_cache_and_directory import PayloadCounts
 from pathcast.transmission import Topology, Underlay
@@ -70,7 +70,7 @@ def measure(run: Run, parameters: Payloads) -> Iterator[Row]:
 
 @dataclass
 class PublishedTraffic:
-    """What messages cost in one network since `begin`: bytes by pair of nodes, deliveries, and hops to subscribers."""
+    """The traffic of messages in one network since `begin`: bytes by pair of nodes, deliveries, hops to subscribers."""
 
     network: ContentNetwork
     traffic: Traffic = field(init=False)

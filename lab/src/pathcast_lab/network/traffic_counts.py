@@ -24,8 +24,8 @@ from pathcast.kernels import Bools, Int32s, Int64s
 from pathcast.messages import Message
 from pathcast.network.content_addressable.can_membership import AddressSpace
 from pathcast.network.content_addressable.filter_point_transformation import Probe
-from pathcast.network.content_addressable.zones import Box, boxes_size
-from pathcast.network.tree.filter_matching_table import FilterTable
+from pathcast.network.content_addressable.zone_boxes import Box, boxes_size
+from pathcast.network.tree.filter_table import FilterTable
 from pathcast.transmission import Topology
 
 Clips = tuple[Box, ...]
@@ -35,7 +35,7 @@ Clips = tuple[Box, ...]
 class TrafficCount:
     """Sums over messages.
 
-    `server` counts the bytes that the server hands out, `last_hop` the bytes from nodes to their subscribers, `served`
+    `server` counts the bytes that the server sends, `last_hop` the bytes from nodes to their subscribers, `served`
     the nodes of zones with subscribers who got a message; `each` has the bytes of every event.
     """
 

@@ -83,7 +83,7 @@ class Way:
 
     @property
     def unread(self) -> tuple[int, int]:
-        """How many deliveries below the root left before the document was read, and how many there were."""
+        """The number of deliveries below the root before the document was read, and in all."""
         below = [each for name, stay in self.stays.items() if name != self.root for each in stay.delivered]
         return sum(count for count, spent in below if "match" not in spent), sum(count for count, _ in below)
 

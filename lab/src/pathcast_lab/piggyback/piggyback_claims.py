@@ -1,4 +1,4 @@
-"""What the piggyback paper claims of its figures (§6.2), and how our rows judge it.
+"""The piggyback paper's claims about its figures (§6.2), and their checks against our rows.
 
 A row has a policy and the settings of its measurement: `f` (where the first match comes), engine, bandwidth and the
 rest of the workload. A claim must hold at every `f`, unless it names one. Unless a claim says otherwise it is judged on
@@ -211,15 +211,15 @@ _READING_WEIGHS = (
     "Reading a document takes our routers about as long as matching it, so PS, which spares both, saves more than ND, "
     "which spares matching."
 )
-_COSTLY_PD = "Our routers match a document in some 0.1 ms, so making and reading PD annotations weighs more."
+_COSTLY_PD = "Our routers take little time to match a document, so making and reading PD annotations weighs more."
 _COSTLY_NEGATIVE = "Making and reading NS and ND annotations takes longer than the little matching that they spare."
 _FAST_ROUTERS = (
-    "Our routers match a document in less than half a millisecond, and making and reading annotations takes a good "
-    "part of the time that they spare."
+    "Our routers take little time to match a document, and making and reading annotations takes a good part of what "
+    "they spare."
 )
 _FEW_SUBSCRIPTIONS = (
-    "With 300 to 500 subscriptions per router, matching takes about as long as reading, and annotations cost more than "
-    "they spare."
+    "With few subscriptions per router matching takes about as long as reading, and annotations cost more than they "
+    "spare."
 )
 _SLOW_LINKS = (
     "On such links transmission outweighs the processing of our routers, and annotations save processing only."
@@ -251,8 +251,8 @@ KINDS = (
         PAPER,
         spares("-d", "L-d", 0.7),
         "70 %",
-        "Nine of ten subscriptions do not match, and nearly all of these need a sequence of labels that the document "
-        "lacks, which ND reports.",
+        "Most subscriptions do not match, and nearly all of these need a sequence of labels that the document lacks, "
+        "which ND reports.",
     ),
     Claim(
         "NS spares about 37 % of the subscriptions (within 15 points)",

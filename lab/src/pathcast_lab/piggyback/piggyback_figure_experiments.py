@@ -35,15 +35,16 @@ if TYPE_CHECKING:
     from pathcast.routing import Overlay, Report
 
 ES, ALL_THREE = claims.ES, claims.ALL_THREE
-_METHOD = """A complete binary tree of routers, subscriptions at each of them, a tenth of which match a document;
-`<test>` and the predicate `//test` set where in a document the first match comes (f). Every document is published
-several times under every policy, the policies in turn; of each step of a router the shortest time counts. Transmission
-is modelled: the measured steps are laid out for each bandwidth. Throughput is that of the slowest router."""
+_METHOD = """A complete binary tree of routers, subscriptions at each of them, a tenth of which match a document. `news
+130` are news documents of some 130 elements, and so on for the other sets. `<test>` and the predicate `//test` set
+where in a document the first match comes (f). Every document is published several times under every policy, the
+policies in turn; of each step of a router the shortest time counts. Transmission is modelled: the measured steps are
+laid out for each bandwidth. Throughput is that of the slowest router."""
 
 
 @dataclass(frozen=True)
 class Piggyback:
-    """What is measured: every combination. `subscriptions` are those of one router."""
+    """The measured settings, in every combination. `subscriptions` are per router."""
 
     policies: tuple[str, ...] = (ES, ALL_THREE)
     fractions: tuple[float, ...] = (0.25, 0.5, 0.75, 1.0)
@@ -109,7 +110,7 @@ def _at_place(
     reading = _reading(steered)
     matching = {engine: _matching(overlay, engine, steered) for engine in dict.fromkeys(engine for engine, _ in runs)}
     if workload.subscriptions == max(parameters.subscriptions) and f == parameters.fractions[-1]:
-        _explain(run, workload, reading, matching, ways)
+        _explain(run, parameters, workload, reading, matching, ways)
     for bandwidth, ((engine, policy), gone) in product(parameters.bandwidths, ways.items()):
         parts = mean_parts(gone, read_bandwidth(bandwidth))
         yield {
@@ -161,13 +162,16 @@ def _ways(
 
 def _explain(
     run: Run,
+    parameters: Piggyback,
     workload: Workload,
     reading: float,
     matching: dict[str, tuple[float, float]],
     ways: dict[tuple[str, str], list[Way]],
 ) -> None:
     """Note how long reading and matching take, with and without what annotations can spare."""
-    where = f"{workload.documents_like}, {workload.subscriptions:,} subscriptions per router"
+    varied = [name for name in ("nested", "keep", "skew") if len(getattr(parameters, name)) > 1]
+    settings = [f"{name} = {getattr(workload, name):g}" for name in varied]
+    where = ", ".join([workload.documents_like, f"{workload.subscriptions:,} subscriptions per router", *settings])
     for engine, (all_of_it, least) in matching.items():
         run.note(
             f"{engine}, {where}: below the root a document is read in {1e6 * reading:.0f} µs and matched in "

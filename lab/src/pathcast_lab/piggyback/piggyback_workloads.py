@@ -100,7 +100,7 @@ def overlay_of(workload: Workload, subscriptions: Sequence[Sequence[str]]) -> "O
 
 
 def wanting(subscriptions: Sequence[Sequence[str]], routers: Sequence[str]) -> Callable[[bytes], set[str]]:
-    """Who must get a document, according to one matcher over all subscriptions."""
+    """The correct recipients of a document, from one matcher over all subscriptions."""
     from pathcast import Subscriptions
 
     flat = Subscriptions()

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from pathcast_lab.harness import Claim, Judgement, Plot, Row, Rows, Run, every, experiment, judged
 
-from .roxsum_workloads import COLLECTIONS, PROSE, collection
+from .roxsum_workloads import COLLECTIONS, PAPER, PROSE, collection
 
 MESSAGE, TREE, DOCUMENTS = "RoXSum message", "RoXSum tree and extents", "documents"
 EACH, WHOLE = "each document", "whole batch"
@@ -39,7 +39,7 @@ def _at_each(
 
     def judge(rows: Rows) -> Judgement:
         found = {
-            f"at {size:,}, level {level} ({name})": wanted(rows, str(name), size, level)
+            f"for {size:,} documents at level {level} ({name})": wanted(rows, str(name), size, level)
             for name in rows.distinct("collection")
             for size in sorted({int(row["documents"]) for row in rows if isinstance(row["documents"], int)})
             for level in sorted({int(row["level"]) for row in rows if isinstance(row["level"], int) and row["level"]})
@@ -77,16 +77,16 @@ def _below_zstd(rows: Rows, name: str, size: int, level: int) -> float:
     claims=(
         Claim(
             "the tree is usually less than 5 % of the documents",
-            "RoXSum, §5",
-            _at_each(_tree, "{:.1%}", bound=0.05, is_most=True, mostly=True),
+            PAPER,
+            _at_each(_tree, "{:.1%} of the documents", bound=0.05, is_most=True, mostly=True),
             "5 %",
         ),
         Claim(
             "the tree with the content is at least 10 times smaller than the documents",
-            "RoXSum, §5",
+            PAPER,
             _at_each(_smaller, "{:.1f} times", bound=10),
             "10 times",
-            "In a batch of 100 documents of many schemas hardly any two documents share label paths.",
+            "In a small batch of documents of many schemas hardly any two documents share label paths.",
         ),
         Claim(
             "a message of 10,000 documents or more is at least 10 times smaller than the documents",

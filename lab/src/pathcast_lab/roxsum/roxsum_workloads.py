@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from pathcast.roxsum import RoXSum
     from pathcast.workloads import Values
 
+PAPER = "Vagena, Moro, Tsotras 2007, §5"
 AUCTION, MIXED, PROSE = "auction", "many schemas", "auction, prose"
 COLLECTIONS = (AUCTION, MIXED)
 STEPS = (3, 7)

@@ -110,12 +110,11 @@ def _two_cores(rows: Rows) -> Judgement:
         ),
         Claim("the workers of a machine hold one copy of the index", "target", _one_copy, "1 copy"),
         Claim(
-            "two cores match at least 1.6 times as fast as one",
+            "two cores match at least 1.6 times as fast as one: 150,000 subscriptions, 50 matches per document",
             "target",
             _two_cores,
             "1.6 times",
-            "The machine has two cores, and a single task already uses both: one for the JVM, one for its Python "
-            "worker.",
+            "A single task already uses two cores: one for the JVM, one for its Python worker.",
         ),
     ),
     plots=(
@@ -245,7 +244,7 @@ def _middle(parameters: SparkDocuments) -> int:
 
 
 def _count(parameters: SparkDocuments, wanted: int) -> int:
-    """How many documents pass in one measurement."""
+    """The number of documents per measurement."""
     return min(parameters.documents, max(_SAMPLE, _MATCHES_AT_ONCE // wanted))
 
 

@@ -21,7 +21,7 @@ from pathcast.mediation import Mediator
 from pathcast.spark.matching.deliveries_and_dead_letters import deliver
 from pathcast.spark.matching.match_documents import match_documents
 from pathcast.spark.matching.mediate_documents import Mediating
-from pathcast.spark.matching.summarize_and_expand import summarize
+from pathcast.spark.matching.roxsum_messages import summarize
 from pathcast.spark.overlay.route_documents import disseminate
 from pathcast.spark.pipeline.pipeline_file import read_pipeline
 from pathcast.spark.pipeline.run_pipeline import AnyReport, Report, run

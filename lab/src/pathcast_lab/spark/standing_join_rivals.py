@@ -212,7 +212,7 @@ class NativeStream:
         pq.write_table(ranges, folder / "ranges.parquet")
 
     def results(self, changes: Sequence[Numbered]) -> int:
-        """How many results insertions have for all subscriptions."""
+        """The number of results that insertions have for all subscriptions."""
         return sum(count for count, _ in self._run(changes, ranges=True))
 
     def seconds(self, changes: Sequence[Numbered], *, ranges: bool) -> float:

@@ -125,7 +125,7 @@ class Catalogue:
         return Mapping.derive(self.name, self.schema, GLOBAL, self.truth)
 
     def document(self, size: int, seed: int = 0) -> bytes:
-        """A document of at least this many bytes, and not many more."""
+        """A document of at least this many bytes, and little more."""
         return _Writing(self.schema, Random(f"{self.name} {seed}")).document(size)
 
 

@@ -125,7 +125,7 @@ class JoinWorkload:
         return replace(self, batches=tuple(batch.part(0, count) for batch in self.batches))
 
     def __len__(self) -> int:
-        """How many subscriptions there are."""
+        """The number of subscriptions."""
         return sum(map(len, self.batches))
 
 
@@ -276,7 +276,7 @@ def reflected(numbers: Numbers) -> Numbers:
 
 
 def zipf_counts(total: int, kinds: int) -> list[int]:
-    """How often each of some kinds occurs among `total`, by Zipf's law; each at least once if `total` suffices."""
+    """The number of occurrences of each kind among `total`, by Zipf's law; at least 1 each if `total` suffices."""
     kinds = min(kinds, total)
     if not kinds:
         return []

@@ -1,4 +1,6 @@
 import dataclasses
+import re
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -27,6 +29,18 @@ def test_the_committed_records_are_written_again_as_they_are(tmp_path: Path) -> 
     write(records, tmp_path)
     assert load_records(tmp_path) == refresh(records)
     assert (tmp_path / "plots" / "reading.svg").stat().st_size < 25_000
+
+
+def test_published_figures_were_measured_with_a_commit() -> None:
+    """Not with changes that nobody else has: `git describe` marks these."""
+    versions = {one.experiment: one.version for one in load_records(DOCS / "results") if one.version is not None}
+    assert versions
+    assert {name: version for name, version in versions.items() if "dirty" in version} == {}
+
+
+def test_no_rows_of_experiments_are_in_the_repository() -> None:
+    listed = subprocess.run(["git", "ls-files"], cwd=DOCS.parent, capture_output=True, text=True, check=False).stdout
+    assert [name for name in listed.splitlines() if re.search(r"(^results/|/rows\.|\.parquet$)", name)] == []
 
 
 def test_docs_stay_small() -> None:
@@ -58,11 +72,11 @@ def test_a_later_result_replaces_the_former_one_and_keeps_others(
     assert [(record.experiment, record.seed) for record in load_records(tmp_path)] == [("one", 7), ("other", 0)]
 
 
-def test_only_the_scale_that_is_shown_keeps_its_chart(drawn_toy: Experiment, tmp_path: Path) -> None:
+def test_both_scales_keep_their_charts(drawn_toy: Experiment, tmp_path: Path) -> None:
     publish([(drawn_toy, [perform(drawn_toy, scale=scale) for scale in ("small", "paper")])], tmp_path)
     assert {record.scale: record.chart is not None for record in load_records(tmp_path)} == {
         "paper": True,
-        "small": False,
+        "small": True,
     }
 
 
@@ -96,6 +110,17 @@ def test_pages_give_the_reasons_that_the_code_gives_now(toy: Experiment, monkeyp
     assert {claim.reason for claim in after.claims} == {"The cable was loose."}
     gone = dataclasses.replace(before, experiment="gone")
     assert refresh([gone], lambda module: "abc")[0].claims == before.claims
+
+
+def test_a_reason_that_was_made_from_measurements_stays(toy: Experiment, monkeypatch: pytest.MonkeyPatch) -> None:
+    claims = tuple(dataclasses.replace(claim, reason=lambda rows: f"{len(rows)} rows.") for claim in toy.claims)
+    made = dataclasses.replace(toy, claims=claims)
+    monkeypatch.setattr(registry, "_registry", {"counting": made})
+    result = perform(made)
+    before = published(made, result)
+    assert {claim.reason for claim in before.claims} == {f"{len(result.rows)} rows."}
+    assert {claim.reason for claim in result.claims} == {f"{len(result.rows)} rows."}
+    assert refresh([before], lambda module: "abc")[0].claims == before.claims
 
 
 def test_damaged_records_are_named(tmp_path: Path) -> None:

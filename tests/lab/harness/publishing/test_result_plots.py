@@ -10,7 +10,7 @@ from PIL import Image
 
 from pathcast_lab.harness import PaperPoint, Plot, Rows
 from pathcast_lab.harness.publishing.chart_data import Chart
-from pathcast_lab.harness.publishing.chart_drawing import OURS, RIVALS, _figure, draw_png, draw_svg, short
+from pathcast_lab.harness.publishing.chart_drawing import OURS, RIVALS, _figure, _short_lines, draw_png, draw_svg, short
 from pathcast_lab.harness.publishing.result_plots import chart_of
 
 ROWS = Rows(
@@ -49,6 +49,19 @@ def svg_of(plot: Plot, rows: Rows, folder: Path) -> str:
     file = folder / f"{plot.name}.svg"
     draw_svg(chart_of(plot, rows), "toy · scale small · 2030-01-02 · v1.2.3", file)
     return file.read_text()
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("M0 7.4L79 7.4L79 0L0 0z", "M0 7.4H79V0H0z"),
+        ("M1 2L1 -3M1 -3L2 -3L3 4", "M1 2V-3M1 -3H2L3 4"),
+        ("M0 0L0 1Q0 2 3 2L4 2", "M0 0L0 1Q0 2 3 2L4 2"),
+        ("translate(1 2)", "translate(1 2)"),
+    ],
+)
+def test_horizontal_and_vertical_lines_name_one_coordinate(path: str, expected: str) -> None:
+    assert _short_lines(path) == expected
 
 
 def test_a_png_is_large_enough_to_read(tmp_path: Path) -> None:
@@ -109,6 +122,13 @@ def test_a_chart_is_the_same_after_a_way_through_json() -> None:
     for plot in (LINES, BARS):
         chart = chart_of(plot, ROWS)
         assert Chart.from_record(json.loads(json.dumps(chart.to_record()))) == chart
+
+
+def test_a_panel_of_a_number_names_what_the_number_is() -> None:
+    plot = Plot("bytes", "Bytes", "bytes", "bytes", series="engine", kind="bars", panel="keep")
+    rows = Rows({"engine": "ours", "keep": keep, "bytes": 1} for keep in (0.25, 5_000))
+    assert [panel.title for panel in chart_of(plot, rows).panels] == ["keep = 0.25", "keep = 5,000"]
+    assert [panel.title for panel in chart_of(LINES, ROWS).panels] == ["news", "protein"]
 
 
 PAPER = (

@@ -35,7 +35,7 @@ class Panel:
 
 @dataclass(frozen=True)
 class Chart:
-    """What a plot shows. `sources` say where the paper's own numbers stand."""
+    """The content of a plot. `sources` name the places of the paper's own numbers."""
 
     name: str
     title: str

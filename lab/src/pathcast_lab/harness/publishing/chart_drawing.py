@@ -52,6 +52,20 @@ def draw_svg(chart: Chart, footer: str, file: Path) -> None:
     file.write_text(_small(text.getvalue()), encoding="utf-8")
 
 
+def _short_lines(path: str) -> str:
+    """A path of straight lines, whose horizontal and vertical ones name one coordinate each; other values unchanged."""
+    at = ("", "")
+
+    def shorter(line: re.Match[str]) -> str:
+        nonlocal at
+        before, at = at, (line[2], line[3])
+        if line[1] == "M" or (at[0] != before[0] and at[1] != before[1]):
+            return line[0]
+        return f"V{at[1]}" if at[0] == before[0] else f"H{at[0]}"
+
+    return path if _CURVES.search(path) else _LINE.sub(shorter, path)
+
+
 def _small(svg: str) -> str:
     """The same picture in fewer bytes: no metadata, no empty groups, each style once, coordinates with one decimal."""
     for prefix, name in _NAMESPACES.items():
@@ -66,7 +80,7 @@ def _small(svg: str) -> str:
             element.set("class", styles.setdefault(style, f"s{len(styles)}"))
         for name, value in element.attrib.items():
             if name in _COORDINATES:
-                element.set(name, _SPACES.sub(r"\1", " ".join(_NUMBER.sub(_decimal, value).split())))
+                element.set(name, _short_lines(_SPACES.sub(r"\1", " ".join(_NUMBER.sub(_decimal, value).split()))))
     sheet = next(element for element in root.iter() if element.tag.endswith("style"))
     rules = "".join(f".{name}{{{style}}}" for style, name in styles.items())
     sheet.text = f"text{{font-family:'DejaVu Sans',sans-serif}}{sheet.text}{rules}"
@@ -77,6 +91,8 @@ def _small(svg: str) -> str:
 _NAMESPACES = {"": "http://www.w3.org/2000/svg", "xlink": "http://www.w3.org/1999/xlink"}
 _COORDINATES = frozenset({"d", "x", "y", "width", "height", "transform", "viewBox"})
 _NUMBER = re.compile(r"-?\d+\.\d+")
+_LINE = re.compile(r"([ML])(-?[\d.]+) (-?[\d.]+)")
+_CURVES = re.compile(r"[^MLz\d. -]")
 _SPACES = re.compile(r" ?\b([MLCQz])\b ?")
 
 

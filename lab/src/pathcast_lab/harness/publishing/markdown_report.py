@@ -2,12 +2,13 @@
 
 A pure function: the same records give the same pages. A page has a section per experiment: first the
 figures and tables of the paper, in the order of their numbers, then the others by name. Where an experiment has been
-measured at both scales, the section shows the paper's; a verdict of the small scale that differs appears beside it.
+measured at both scales, the section shows a record with a code version rather than one without, and then the paper's
+scale; verdicts of the other scale that differ appear beside it.
 """
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 
 from ..claims import Verdict
@@ -19,7 +20,7 @@ from .result_pages import OTHERS, PAGES, Page, page_of
 NO_VERSION = "Measured before code versions were recorded."
 MOST_NOTES = 6
 NO_REASON = "Cause not determined."
-OWN_SOURCES = ("target", "ours")
+OWN_SOURCES = ("target", "ours")  # "ours" is in records only
 INDEX = """\
 # Results
 
@@ -41,7 +42,7 @@ def render(published: Iterable[Published]) -> dict[str, str]:
         by_page[page_of(figure.shown.experiment)].append(figure)
     pages = {page: found for page, found in by_page.items() if found}
     files = {f"{page.name}.md": _page(page, found) for page, found in pages.items()}
-    return {"index.md": INDEX + "\n" + _summary(pages) + REPEATING, **files}
+    return {"index.md": "\n".join([INDEX, _headlines(pages), _summary(pages)]) + REPEATING, **files}
 
 
 class _Figure:
@@ -61,12 +62,14 @@ class _Figure:
 
 
 def shown_scales(published: Iterable[Published]) -> list[Published]:
-    """The record of each experiment that pages show: that of the largest scale."""
+    """The record of each experiment that pages show: one with a code version if there is one, of the largest scale."""
     return [next(scales) for _, scales in groupby(_ordered(published), key=lambda one: one.experiment)]
 
 
 def _ordered(published: Iterable[Published]) -> list[Published]:
-    return sorted(published, key=lambda one: (_place(one.experiment), -_rank(one.scale), one.scale))
+    return sorted(
+        published, key=lambda one: (_place(one.experiment), one.version is None, -_rank(one.scale), one.scale)
+    )
 
 
 def _place(experiment: str) -> tuple[object, ...]:
@@ -80,6 +83,28 @@ def _rank(scale: str) -> int:
     return SCALES.index(scale) if scale in SCALES else -1
 
 
+def _headlines(pages: Mapping[Page, Sequence[_Figure]]) -> str:
+    """The comparisons of all pages, of figures with a code version."""
+    lines = []
+    for page, figures in pages.items():
+        records = {figure.shown.experiment: figure.shown for figure in figures}
+        for experiment, sentence in _comparisons(page, figures):
+            record = records[experiment]
+            if record.version is not None:
+                version = f"version {record.version}{' (stale)' if record.changed else ''}"
+                lines.append(f"- {sentence} [{page.title}]({page.name}.md), {version}.")
+    return "\n".join([*lines, ""]) if lines else ""
+
+
+def _comparisons(page: Page, figures: Sequence[_Figure]) -> Iterator[tuple[str, str]]:
+    """The experiment and the sentence of each comparison that the charts of a page support."""
+    shown = {figure.shown.experiment: figure.shown.chart for figure in figures}
+    for comparison in page.comparisons:
+        chart = shown.get(comparison.experiment)
+        if chart is not None and (sentence := comparison.sentence(chart)):
+            yield comparison.experiment, sentence
+
+
 def _summary(pages: Mapping[Page, Sequence[_Figure]]) -> str:
     rows: list[list[Value]] = []
     for page, figures in pages.items():
@@ -90,7 +115,7 @@ def _summary(pages: Mapping[Page, Sequence[_Figure]]) -> str:
                 f"[{page.title}]({page.name}.md)",
                 *(verdicts[verdict] for verdict in Verdict),
                 _range(sorted({record.date[:10] for record in records})),
-                _range(sorted({record.version or "not recorded" for record in records})),
+                _versions(records),
                 _state(records),
             ]
         )
@@ -99,6 +124,13 @@ def _summary(pages: Mapping[Page, Sequence[_Figure]]) -> str:
 
 def _range(values: Sequence[str]) -> str:
     return values[0] if len(values) == 1 else f"{values[0]} to {values[-1]}"
+
+
+def _versions(records: Sequence[Published]) -> str:
+    """The versions, those of most figures first."""
+    found = Counter(record.version for record in records if record.version is not None)
+    shown = [f"{version} ({count})" for version, count in found.most_common()]
+    return ", ".join(shown) or "not recorded"
 
 
 def _state(records: Sequence[Published]) -> str:
@@ -110,12 +142,9 @@ def _state(records: Sequence[Published]) -> str:
 
 
 def _page(page: Page, figures: Sequence[_Figure]) -> str:
-    parts = [f"# {page.title}\n", f"{page.text} [All results](index.md).\n"]
-    shown = {figure.shown.experiment: figure.shown.chart for figure in figures}
-    for comparison in page.comparisons:
-        chart = shown.get(comparison.experiment)
-        if chart is not None and (sentence := comparison.sentence(chart)):
-            parts.append(f"**{sentence}**\n")
+    explained = f" [What the words mean]({page.explained})." if page.explained else ""
+    parts = [f"# {page.title}\n", f"{page.text}{explained} [All results](index.md).\n"]
+    parts.extend(f"**{sentence}**\n" for _, sentence in _comparisons(page, figures))
     methods: dict[str, str] = {}
     former = ""
     for figure in figures:
@@ -138,7 +167,7 @@ def _section(figure: _Figure) -> list[str]:
     parts = [_provenance(record) + (f"\n{_notes(record.notes)}" if record.notes else "") + "\n"]
     if record.claims:
         parts.append(
-            table(["claim", "expected", "ours", "held?", "why not"], [_claim(figure, one) for one in record.claims])
+            table(["claim", "expected", "measured", "held?", "why not"], [_claim(figure, one) for one in record.claims])
         )
     if record.chart is not None:
         parts.append(f"![{record.chart.title}](plots/{record.experiment}.svg)\n")
@@ -153,18 +182,27 @@ def _notes(notes: Sequence[str]) -> str:
 
 
 def _claim(figure: _Figure, claim: JudgedClaim) -> list[Value]:
-    source = "our target" if claim.source in OWN_SOURCES else claim.source
+    source = _source(claim.source, figure.shown.title)
     expected = f"{claim.expected} ({source})" if claim.expected else source
     verdict = "; ".join([f"**{claim.verdict}**", *figure.differing(claim)])
     reason = (claim.reason or NO_REASON) if claim.verdict is Verdict.NOT_HELD else ""
     return [claim.statement, expected, claim.measured, verdict, reason]
 
 
+def _source(source: str, title: str) -> str:
+    """The source of a claim: a paper, with the figure or table of the experiment's title unless the claim names one."""
+    if source in OWN_SOURCES:
+        return "our target"
+    figure = re.search(r"\b(Figure|Table) \d+(\([a-z]\))?", title)
+    named = "Figure" in source or "Table" in source or "§" not in source
+    return source if named or figure is None else f"{source}, {figure[0]}"
+
+
 def _provenance(record: Published) -> str:
     command = f"pathcast experiment run {record.experiment} --scale {record.scale} --seed {record.seed}"
     command += "".join(f" --set {change}" for change in record.changes)
     text = f"Scale {record.scale}, {record.date[:10]}. {stale_note(record)}"
-    return f"{text} Repeat with `{command}`."
+    return f"{text} Repeat with `{command}` (took {record.seconds:,.0f} s)."
 
 
 def stale_note(record: Published) -> str:

@@ -5,8 +5,7 @@
     docs/results/PAGE.md, index.md    the pages
 
 `publish` copies results from the archive to the records; their claims are judged again from the rows, by the current
-judges. `write_pages` generates pages and plots from the records alone. Of two scales, only the one that pages show
-keeps its chart.
+judges. `write_pages` generates pages and plots from the records alone.
 
 Invariant: pages are a function of the records. Whether a figure is stale is therefore a field of its record, which
 `refresh` sets by comparing hashes of sources. `refresh` also takes the sources and reasons of claims from the code,
@@ -51,11 +50,15 @@ def judged_claims(experiment: Experiment, result: Result) -> Iterable[JudgedClai
     """The experiment's claims, judged on the rows."""
     for claim in experiment.claims:
         found = claim.judge_rows(result.rows)
-        yield JudgedClaim(claim.statement, claim.source, found.verdict, found.measured, claim.expected, claim.reason)
+        reason = claim.reason_on(result.rows)
+        yield JudgedClaim(claim.statement, claim.source, found.verdict, found.measured, claim.expected, reason)
 
 
 def refresh(records: Iterable[Published], hash_of: Callable[[str], str | None] = source_hash) -> list[Published]:
-    """The records with the reasons that the code gives, each with whether the sources that it exercises changed."""
+    """The records with the reasons that the code gives, each with whether the sources that it exercises changed.
+
+    A reason that was made from measurements stays as it is.
+    """
     known = experiments()
     modules = {one.name: one.measure.__module__ for one in known}
     texts = {(one.name, claim.statement): (claim.source, claim.reason) for one in known for claim in one.claims}
@@ -68,6 +71,7 @@ def refresh(records: Iterable[Published], hash_of: Callable[[str], str | None] =
         claims = []
         for claim in record.claims:
             source, reason = texts.get((record.experiment, claim.statement), (claim.source, claim.reason))
+            reason = reason if isinstance(reason, str) else claim.reason
             claims.append(dataclasses.replace(claim, source=source, reason=reason))
         found.append(dataclasses.replace(record, changed=changed, claims=tuple(claims)))
     return found
@@ -76,16 +80,14 @@ def refresh(records: Iterable[Published], hash_of: Callable[[str], str | None] =
 def write(records: Iterable[Published], folder: Path) -> None:
     """Write records, pages and plots."""
     current = refresh(records)
-    shown = {record.key for record in shown_scales(current)}
-    kept = [record if record.key in shown else dataclasses.replace(record, chart=None) for record in current]
     by_page: dict[str, list[Published]] = {}
-    for record in sorted(kept, key=lambda one: one.key):
+    for record in sorted(current, key=lambda one: one.key):
         by_page.setdefault(page_of(record.experiment).name, []).append(record)
     (folder / RECORDS).mkdir(parents=True, exist_ok=True)
     for page, those in by_page.items():
         lines = ",\n".join(json.dumps(_to_record(record), ensure_ascii=False) for record in those)
         (folder / RECORDS / f"{page}.json").write_text(f"[\n{lines}\n]\n", encoding="utf-8")
-    write_pages(kept, folder)
+    write_pages(current, folder)
 
 
 def write_pages(records: Sequence[Published], folder: Path) -> None:

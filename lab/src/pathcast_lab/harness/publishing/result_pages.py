@@ -44,68 +44,26 @@ def _digits(value: float) -> str:
 
 @dataclass(frozen=True)
 class Page:
-    """`experiments` are patterns of names; `text` says what is measured and how."""
+    """`experiments` are patterns of names; `text` says what is measured and how; `explained` is the page of the
+    documentation that explains the words.
+    """
 
     name: str
     title: str
     experiments: tuple[str, ...]
     text: str
+    explained: str = ""
     comparisons: tuple[Comparison, ...] = ()
 
 
 PAGES = (
-    Page(
-        "gpx",
-        "GPX-Matcher",
-        ("gpx-*",),
-        "The paper (Sadoghi, Burcea, Jacobsen: GPX-Matcher, EDBT 2011) encodes XPath queries as conjunctions of "
-        "predicates and measures the time to filter a document against up to four million queries, beside YFilter and "
-        f"BPA. We run our implementations of all its engines, and our own (`automaton`), on the same workloads. {_HOW}",
-    ),
-    Page(
-        "piggyback",
-        "Piggybacking",
-        ("piggyback-*",),
-        "The paper (Chan, Ni: Efficient XML Data Dissemination with Piggybacking, SIGMOD 2007) lets a router send "
-        "annotations along with a document, so that routers downstream match less, and measures the response time of "
-        "a tree of 15 routers. We measure the processing of every router and model transmission from bytes and "
-        "bandwidth. Every run first compares the deliveries of all policies with those of one matcher over all "
-        "subscriptions; then the policies run in turn.",
-    ),
-    Page(
-        "roxsum",
-        "RoXSum",
-        ("roxsum-*",),
-        "The paper (Vagena, Moro, Tsotras: RoXSum, ICDE 2007) routes batches of documents on one summary tree, and "
-        "measures the time within a broker and the size of messages, beside routing each document on its own. "
-        "We measure from bytes in to messages out on one core. " + _HOW,
-    ),
-    Page(
-        "mediation",
-        "Mediation",
-        ("mediation-*",),
-        "The paper (Ni, Chan: Dissemination of Heterogeneous XML Data, CIKM 2009) compares ways to deliver documents "
-        "of many schemas to subscriptions on one global schema: rewriting documents once (SDR), at every router "
-        "(NDDR), or inside the engine (IDDR). We measure querying on generated course catalogues and model "
-        "transmission from bytes "
-        f"and bandwidth. {_HOW}",
-    ),
-    Page(
-        "select-join",
-        "Select-joins",
-        ("joins-*", "network-*"),
-        "The paper (Chandramouli, Yang: select-join subscriptions for wide-area publish/subscribe, VLDB 2008) compares "
-        "schemes that keep subscribers' join results up to date, by the time that a server needs per event and by the "
-        "traffic between the nodes of an overlay. We time the servers of all schemes on the same changes, after "
-        "comparing the rows of some clients with DuckDB's; traffic is counted, after a simulation that carries every "
-        "packet has given the same figures for some of the subscriptions.",
-    ),
     Page(
         "engine",
         "The default engine",
         ("engine", "engine-*", "reading"),
         "These experiments measure Pathcast's own engine against targets: reading, matching, values, changes of "
         f"subscriptions, and the index on disk. {_HOW}",
+        "../concepts/engine.md",
         (
             Comparison(
                 "engine",
@@ -124,6 +82,16 @@ PAGES = (
         "These experiments measure `pathcast serve` as a process on loopback, beside other brokers and bare web "
         "servers: what it costs to publish, how fast subscribers get their documents, and how a million subscriptions "
         "change both. Every run first compares the answers; then the rivals run in turn.",
+        "../guides/broker.md",
+        (
+            Comparison(
+                "broker-deliveries",
+                "pathcast",
+                "ActiveMQ 5.17, XPath selectors",
+                "With 1,000 XPath subscriptions the broker takes, logs and delivers {ours} documents per second. "
+                "ActiveMQ with XPath selectors, without storage, delivers {rival}: {times} times slower.",
+            ),
+        ),
     ),
     Page(
         "spark",
@@ -132,6 +100,7 @@ PAGES = (
         "These experiments measure Pathcast on Spark against targets, beside the least that Spark itself costs. "
         "Every run first compares the answers with those of a single process; then the rivals run in turn, in one "
         "session.",
+        "../guides/spark.md",
         (
             Comparison(
                 "spark-documents",
@@ -142,6 +111,57 @@ PAGES = (
                 "times slower.",
             ),
         ),
+    ),
+    Page(
+        "gpx",
+        "GPX-Matcher",
+        ("gpx-*",),
+        "The paper (Sadoghi, Burcea, Jacobsen: GPX-Matcher, EDBT 2011) encodes XPath queries as conjunctions of "
+        "predicates and measures the time to filter a document against up to four million queries, beside YFilter and "
+        f"BPA. We run our implementations of all its engines, and our own (`automaton`), on the same workloads. {_HOW}",
+        "../concepts/gpx.md",
+    ),
+    Page(
+        "roxsum",
+        "RoXSum",
+        ("roxsum-*",),
+        "The paper (Vagena, Moro, Tsotras: RoXSum, ICDE 2007) routes batches of documents on one summary tree, and "
+        "measures the time within a broker and the size of messages, beside routing each document on its own. "
+        "We measure from bytes in to messages out on one core. " + _HOW,
+        "../concepts/roxsum.md",
+    ),
+    Page(
+        "piggyback",
+        "Piggybacking",
+        ("piggyback-*",),
+        "The paper (Chan, Ni: Efficient XML Data Dissemination with Piggybacking, SIGMOD 2007) lets a router send "
+        "annotations along with a document, so that routers downstream match less, and measures the response time of "
+        "a tree of 15 routers. We measure the processing of every router and model transmission from bytes and "
+        "bandwidth. Every run first compares the deliveries of all policies with those of one matcher over all "
+        "subscriptions; then the policies run in turn.",
+        "../concepts/piggyback.md",
+    ),
+    Page(
+        "mediation",
+        "Mediation",
+        ("mediation-*",),
+        "The paper (Ni, Chan: Dissemination of Heterogeneous XML Data, CIKM 2009) compares ways to deliver documents "
+        "of many schemas to subscriptions on one global schema: rewriting documents once (SDR), at every router "
+        "(NDDR), or inside the engine (IDDR). We measure querying on generated course catalogues and model "
+        "transmission from bytes "
+        f"and bandwidth. {_HOW}",
+        "../concepts/mediation.md",
+    ),
+    Page(
+        "select-join",
+        "Select-joins",
+        ("joins-*", "network-*"),
+        "The paper (Chandramouli, Yang: select-join subscriptions for wide-area publish/subscribe, VLDB 2008) compares "
+        "schemes that keep subscribers' join results up to date, by the time that a server needs per event and by the "
+        "traffic between the nodes of an overlay. We time the servers of all schemes on the same changes, after "
+        "comparing the rows of some clients with DuckDB's; traffic is counted, after a simulation that carries every "
+        "packet has given the same figures for some of the subscriptions.",
+        "../concepts/select-join.md",
     ),
 )
 OTHERS = Page("others", "Other experiments", ("*",), "Experiments that belong to no other page.")

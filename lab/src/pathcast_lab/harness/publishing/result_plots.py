@@ -93,8 +93,13 @@ def chart_of(plot: Plot, rows: Rows) -> Chart:
         measured = [series for name in rows.distinct(plot.series) for series in _measured(plot, part, str(name))]
         papers = list(_papers(plot, value, measured))
         sources |= dict.fromkeys(source for _, source in papers)
-        panels.append(Panel("" if plot.panel is None else str(value), (*measured, *(one for one, _ in papers))))
+        panels.append(Panel(_panel_title(plot.panel, value), (*measured, *(one for one, _ in papers))))
     return Chart(plot.name, plot.title, plot.kind, plot.x_label, plot.y_label, plot.log, tuple(panels), tuple(sources))
+
+
+def _panel_title(column: str | None, value: Value) -> str:
+    """The value of a panel; a number with the name of its column."""
+    return "" if column is None else f"{column} = {value:,}" if isinstance(value, int | float) else str(value)
 
 
 def _measured(plot: Plot, rows: Rows, name: str) -> Iterator[Series]:

@@ -1,4 +1,4 @@
-"""What a number of subscriptions and a rate of documents require, from the measured costs of shards.
+"""Capacity planning: the shards and cores for a number of subscriptions and a rate of documents, from measured costs.
 
 Every document goes to every shard. A shard of s subscriptions costs per document
 
@@ -48,7 +48,7 @@ class Requirements(NamedTuple):
 def required(
     cost: PerDocument, subscriptions: int, rate: float, *, document_bytes: float, id_bytes: int
 ) -> Requirements:
-    """What these subscriptions require at this rate (documents per second), in shards of this size and cost."""
+    """The shards and cores for these subscriptions at this rate (documents per second), by shards of one size."""
     shards = ceil(subscriptions / cost.size)
     matches = cost.matches * subscriptions / cost.size
     deliveries = rate * matches
