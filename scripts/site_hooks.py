@@ -1,4 +1,4 @@
-"""What MkDocs does not do by itself for the documentation site (mkdocs.yml names this file).
+"""Hooks of MkDocs for the documentation site (mkdocs.yml names this file).
 
 - A block of ```` ```d2 TEXT ```` becomes a diagram: two SVG files, for light and for dark pages, with TEXT for readers
   who do not see it.

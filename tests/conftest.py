@@ -4,9 +4,13 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+if TYPE_CHECKING:
+    from tests.log.nats_servers import NatsServer
 
 # Timings never decide a test: machines are shared, and a first call may compile. Nor does the time that Hypothesis
 # takes to draw examples, which it otherwise reports as an error on a busy machine.
@@ -77,6 +81,20 @@ def no_replacement_stays() -> Iterator[None]:
         if getattr(vars(package).get(name), "__module__", "pathcast").startswith("tests.")
     ]
     assert not left, f"replaced by a test and not put back: {', '.join(left)}"
+
+
+@pytest.fixture(scope="session")
+def nats_server() -> "Iterator[NatsServer]":
+    """A NATS server that all tests share: each of their logs has a name of its own."""
+    from tests.log.nats_servers import NatsServer, free_ports
+    from tests.log.places import folder_in_memory
+
+    with folder_in_memory() as created:
+        server = NatsServer(created, *free_ports(1))
+        server.start()
+        server.wait()
+        yield server
+        server.kill()
 
 
 # Packages with slow test files go first, so that no test process waits for another at the end.

@@ -56,7 +56,7 @@ def subscribed(**given):
         (lambda: Policy("ES", "s", "d"), ValueError, "invalid policy"),
         (lambda: Policy("adaptive", "s", "sd"), ValueError, "invalid policy"),
         (lambda: Policy("L", early=0.5), ValueError, "invalid policy"),
-        (lambda: Policy.read(5), TypeError, "policy must be text"),
+        (lambda: Policy.read(5), TypeError, "policy must be a string"),
         (lambda: Space.of(AXIS, AXIS), MessageError, "duplicate axis 'x'"),
         (lambda: Space.of(5), MessageError, "the axes of a space must be Axis"),
         (lambda: Axis("x", "a", "b"), MessageError, "axis 'x' must have finite low < high, got low='a', high='b'"),

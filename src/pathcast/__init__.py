@@ -30,7 +30,7 @@ from pathcast.errors import (
 
 if TYPE_CHECKING:
     from pathcast.client import connect
-    from pathcast.documents import Document, Limits
+    from pathcast.documents import Document, Limits, split_documents
     from pathcast.matching import Matcher, Matches, Subscription, Subscriptions, open_index
 
     from . import client, joins, mediation, messages, network, routing, roxsum, transmission
@@ -65,6 +65,7 @@ __all__ = [
     "open_index",
     "routing",
     "roxsum",
+    "split_documents",
     "transmission",
 ]
 
@@ -72,6 +73,7 @@ _ROOMS = {
     "connect": "client",
     "Document": "documents",
     "Limits": "documents",
+    "split_documents": "documents",
     "Matcher": "matching",
     "Matches": "matching",
     "Subscription": "matching",

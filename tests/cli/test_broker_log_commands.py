@@ -171,7 +171,7 @@ def test_wrong_arguments_are_explained(
 
 def test_a_folder_that_holds_no_log_is_explained(tmp_path: Path) -> None:
     for command in ("verify", "export"):
-        with pytest.raises(PathcastError, match=f"there is no log in {tmp_path}"):
+        with pytest.raises(PathcastError, match=f"no log in {tmp_path}"):
             Outcome(command, tmp_path)
     assert list(tmp_path.iterdir()) == []
 
@@ -181,7 +181,7 @@ def test_an_interrupted_import_is_explained(log: Path, tmp_path: Path) -> None:
     content = Outcome("export", log).bytes
     refused = Outcome("import", "-", tmp_path / "copy", stdin=content)
     assert refused.status == 2
-    assert "copy.importing was left by an import that was interrupted, or one that runs; remove it" in refused.err
+    assert "copy.importing belongs to another import; wait until it ends, or remove it if" in refused.err
     assert (tmp_path / "copy.importing").exists()
 
 

@@ -23,6 +23,7 @@ def test_its_curl_lines_work_and_nothing_is_lost_when_it_is_killed(tmp_path: Pat
         with subprocess.Popen([*receive, "-sS", "--max-time", "100"], stdout=subprocess.PIPE, text=True) as events:
             assert events.stdout is not None
             try:
+                assert events.stdout.readline()  # it receives: what is published from now on comes
                 answer = subprocess.run([*publish, "-sS"], capture_output=True, text=True, check=True, timeout=60)
                 assert '"sequence"' in answer.stdout
                 seen = iter(events.stdout.readline, "")

@@ -134,21 +134,21 @@ def test_bad_subscriptions_have_status_2(tmp_path: Path, story: Path) -> None:
         assert outcome.err.startswith("error: ") and str(path) in outcome.err and reason in outcome.err
 
 
-ORDER = "order: SUBSCRIPTIONS ID DOCUMENT, or -e XPATH DOCUMENT"
+USAGE = "usage: pathcast explain SUBSCRIPTIONS ID DOCUMENT, or pathcast explain -e XPATH DOCUMENT"
 
 
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        (["story.xml", "1"], f"ID must be a number, got 'story.xml'; {ORDER}"),
-        (["1_0", "story.xml"], f"ID must be a number, got '1_0'; {ORDER}"),
-        (["٣", "story.xml"], f"ID must be a number, got '٣'; {ORDER}"),
-        (["story.xml"], f"ID must be a number, got 'story.xml'; {ORDER}"),
-        (["1"], f"no document given; {ORDER}"),
-        ([], f"no ID and no document given; {ORDER}"),
+        (["story.xml", "1"], f"ID must be a number, got 'story.xml'; {USAGE}"),
+        (["1_0", "story.xml"], f"ID must be a number, got '1_0'; {USAGE}"),
+        (["٣", "story.xml"], f"ID must be a number, got '٣'; {USAGE}"),
+        (["story.xml"], f"ID must be a number, got 'story.xml'; {USAGE}"),
+        (["1"], f"no document given; {USAGE}"),
+        ([], f"no ID and no document given; {USAGE}"),
         (
             ["1", "story.xml", "-e", "//p"],
-            "-e needs one document and nothing else, got 3 arguments; order: -e XPATH DOCUMENT",
+            "-e takes one document as the only argument, got 3 arguments; usage: pathcast explain -e XPATH DOCUMENT",
         ),
     ],
     ids=str,
@@ -161,8 +161,8 @@ def test_bad_arguments_have_status_2_and_are_told_the_order(
 
 
 def test_no_arguments_and_too_many_have_status_2(subscriptions: Path, story: Path) -> None:
-    assert Outcome().err == f"error: no subscriptions given; {ORDER}\n"
-    assert Outcome("-e", "//p").err == f"error: no document given; {ORDER}\n"
+    assert Outcome().err == f"error: no subscriptions given; {USAGE}\n"
+    assert Outcome("-e", "//p").err == f"error: no document given; {USAGE}\n"
     assert Outcome(subscriptions, 1, story, story).status == 2
 
 

@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 from pathcast.cli import match_command as room
 from pathcast.cli.match_command import match
 from pathcast.cli.output_errors import READER_GONE
+from pathcast.errors import PatternError
 from pathcast.matching import Subscriptions
 from pathcast.spark.publishing.index_versions import publish
 
@@ -107,7 +108,10 @@ def test_a_subfolder_that_cannot_be_listed_has_status_1(
 
     monkeypatch.setattr(os, "scandir", scandir)
     outcome = Outcome(subscriptions, stories, "--format", "json")
-    assert (outcome.status, outcome.err) == (1, f"error: cannot read folder {closed}: Permission denied\n")
+    assert (outcome.status, outcome.err) == (
+        1,
+        f"error: cannot read folder {closed}: Permission denied; check its permissions\n",
+    )
     assert len(outcome.rows) == 2
 
 
@@ -354,11 +358,11 @@ def test_an_xpath_in_place_of_a_file_is_told_the_option(stories: Path, given: st
     assert (outcome.status, outcome.out, outcome.err) == (2, "", f"error: cannot read {given}: no such file{advice}\n")
 
 
-def test_missing_arguments_are_told_the_order(subscriptions: Path) -> None:
-    order = "order: SUBSCRIPTIONS DOCUMENT…, or -e XPATH DOCUMENT…"
-    assert Outcome().err == f"error: no subscriptions given; {order}\n"
-    assert Outcome(subscriptions).err == f"error: no documents given; {order}\n"
-    assert Outcome("-e", "//p").err == f"error: no documents given; {order}\n"
+def test_missing_arguments_are_reported_with_the_usage(subscriptions: Path) -> None:
+    usage = "usage: pathcast match SUBSCRIPTIONS DOCUMENT…, or pathcast match -e XPATH DOCUMENT…"
+    assert Outcome().err == f"error: no subscriptions given; {usage}\n"
+    assert Outcome(subscriptions).err == f"error: no documents given; {usage}\n"
+    assert Outcome("-e", "//p").err == f"error: no documents given; {usage}\n"
 
 
 @pytest.mark.parametrize("name", ["absent.txt", "absent.parquet"])
@@ -465,7 +469,7 @@ def test_documents_before_subscriptions_are_told_so(tmp_path: Path, subscription
     (tmp_path / "feed.xml").write_text("<?xml version='1.0'?>\n<feed/>")
     outcome = Outcome(tmp_path / "feed.xml", subscriptions)
     assert outcome.status == 2
-    reason = "is an XML file, not subscriptions; order: SUBSCRIPTIONS DOCUMENT…"
+    reason = "is an XML file, not a subscription file; give the subscription file first, then the documents"
     assert outcome.err == f"error: {tmp_path / 'feed.xml'} {reason}\n"
 
 
@@ -485,3 +489,34 @@ def test_entities_are_expanded_when_asked_for(tmp_path: Path, kind: str) -> None
         wishes = tmp_path / "index"
     assert "declares the entity 'e'" in Outcome(wishes, tmp_path / "a.xml").out
     assert Outcome(wishes, tmp_path / "a.xml", "--format", "json", "--entities", "expand").rows[0]["matches"] == [1]
+
+
+FEED = """<f:feed xmlns:f='urn:f'><f:head/>
+<entry><a/></entry><entry>&unknown;</entry>
+<entry><b/></entry></f:feed>"""
+
+
+def test_split_matches_each_entry_of_a_file(tmp_path: Path) -> None:
+    (tmp_path / "feed.xml.gz").write_bytes(gzip.compress(FEED.encode()))
+    file = tmp_path / "feed.xml.gz"
+    options = ["-e", "/entry/a", "-e", "/entry/b", "--format", "json", "--split"]
+    found = Outcome(*options, "/f:feed/entry", "--namespaces", "f=urn:f", file)
+    assert found.status == 1
+    assert [row["document"] for row in found.rows] == [f"{file}#1", f"{file}#2", f"{file}#3"]
+    assert [row.get("matches") for row in found.rows] == [[1], None, [2]]
+    assert "undefined entity '&unknown;'" in str(found.rows[1]["error"])
+    piped = Outcome(*options, "/Q{urn:f}feed/entry", "-", stdin=FEED.encode())
+    assert [row["document"] for row in piped.rows] == ["-#1", "-#2", "-#3"]
+
+
+def test_split_reports_where_a_file_ends(tmp_path: Path) -> None:
+    (tmp_path / "feed.xml").write_text("<feed><entry><a/></entry><entry>")
+    found = Outcome("-e", "//a", "--split", "/feed/entry", tmp_path / "feed.xml")
+    assert found.status == 1
+    assert "feed.xml#1: 1 match" in found.out
+    assert "feed.xml#2: error: the file ends too early" in found.out
+
+
+def test_a_wrong_path_of_entries_is_an_error_before_anything_is_read(tmp_path: Path) -> None:
+    with pytest.raises(PatternError, match="'//' is not supported"):
+        Outcome("-e", "//a", "--split", "//entry", tmp_path / "none.xml")

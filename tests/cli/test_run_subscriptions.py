@@ -102,7 +102,7 @@ def test_a_dry_run_checks_expressions_and_prefixes(folder):
 def test_a_dry_run_says_when_it_has_not_checked_the_table(folder):
     status, out, _ = ran(folder, "--dry-run", rows=ROWS, more='table_format = "orc"')
     assert status == 0
-    assert "subscriptions  not checked: format orc needs Spark; the run checks the table with Spark\n" in out
+    assert "subscriptions  not checked: format 'orc' needs Spark; the run checks the table with Spark\n" in out
 
 
 @pytest.mark.slow
@@ -139,7 +139,7 @@ def test_a_table_without_expressions_is_an_error(folder):
         status, _, errors = ran(folder, option)
         assert status != 0
         assert (
-            "the subscriptions have no column 'xpath'; their columns are "
+            "the subscriptions have no column 'xpath'; use one of "
             "id;subscriber;xpath; the file seems to be separated by ';': use commas"
         ) in errors
         assert errors.strip().endswith("separated by ';': use commas")

@@ -2,7 +2,7 @@
 
 Works on any tree of frozen dataclasses, such as `documents.Document` and `expressions.Path`: an item of a tuple is left
 out, an item gives way to its own items of the same kind, a node is replaced by a smaller one, a string by none. What
-makes no sense any more does not fail in the same way, so it is not taken.
+no longer makes sense does not fail in the same way, so it is not taken.
 """
 
 from collections.abc import Callable, Iterator
@@ -52,7 +52,7 @@ def _inner(item: Any) -> Iterator[tuple[Any, ...]]:
 
 
 def _parts(tree: Any) -> Iterator[Any]:
-    """What a condition is made of, to stand in its place."""
+    """The parts of a condition, to replace it."""
     for field in fields(tree):
         value = getattr(tree, field.name)
         yield from (each for each in (value if isinstance(value, tuple) else (value,)) if is_dataclass(each))

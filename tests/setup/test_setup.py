@@ -34,7 +34,7 @@ def project(tmp_path):
 
 @pytest.fixture
 def steps(setup, monkeypatch):
-    """What the script did, with environments that cost nothing to create and packages that install at once."""
+    """The steps of the script, with environments and packages that install at once."""
     done: list[str] = []
 
     def create(environment):

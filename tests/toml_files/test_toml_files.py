@@ -53,7 +53,9 @@ def read(folder: Path, text: str) -> tuple[Car | None, TomlFile]:
 @pytest.mark.parametrize("name", ["a\0b", "\ud800"])
 def test_a_name_that_no_file_can_have_is_a_problem(name: str) -> None:
     file = TomlFile(name)
-    assert file.read(Car) is None and file.told() == f"{name!r}: no file can have this name; give another path"
+    assert file.read(Car) is None and file.told() == (
+        f"{name!r}: the name contains a NUL or an invalid character; give another path"
+    )
 
 
 @pytest.mark.parametrize(

@@ -294,7 +294,7 @@ def test_distinct_ones_are_distinct_and_in_drawing_order() -> None:
 def test_an_exhausted_space_is_refused_with_the_number_found() -> None:
     schema = read_dtd("<!ELEMENT r (a | b)> <!ELEMENT a EMPTY> <!ELEMENT b EMPTY>")
     with pytest.raises(
-        LimitError, match=r"found only 2 of 3 distinct subscriptions, then 100,000 repeats; request fewer"
+        LimitError, match=r"found only 2 of 3 distinct subscriptions before 100,000 repeats in a row; request fewer"
     ):
         generate_subscriptions(schema, 3, SubscriptionOptions(distinct=True, wildcard=0, descendant=0))
     assert sorted(generate_subscriptions(schema, 2, SubscriptionOptions(distinct=True, wildcard=0, descendant=0))) == [

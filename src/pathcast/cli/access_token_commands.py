@@ -19,11 +19,11 @@ _FILE = Path("tokens.json")
 
 @app.command()
 def add(
-    name: Annotated[str, typer.Argument(help="Who uses the token; also the subscriber's name in subscriptions.")],
+    name: Annotated[str, typer.Argument(help="The user of the token, and the subscriber of its subscriptions.")],
     scope: Annotated[
         list[str],
         typer.Option(
-            help="What the token allows: publish:FEED, read:FEED, subscribe:NAME, with * for all names; administer; * "
+            help="A scope of the token: publish:FEED, read:FEED, subscribe:NAME, with * for all names; administer; * "
             "for everything. May be repeated."
         ),
     ],
@@ -44,14 +44,14 @@ def add(
     expires = None if days is None else datetime.now(UTC) + timedelta(days=days)
     text, record = add_token(file, tenant, name, scope, expires)
     typer.echo(text)
-    typer.echo(f"token {record.id} of {tenant}/{name} is in {file}; keep the line above secret", err=True)
+    typer.echo(f"added token {record.id} of {tenant}/{name} to {file}; keep the line above secret", err=True)
 
 
 @app.command("list")
 def list_tokens(
     file: _File = _FILE,
     output_format: Annotated[
-        Format, typer.Option("--format", help="text for people, or json: one object per line.")
+        Format, typer.Option("--format", help="Output format: text for people, or json, one object per line.")
     ] = Format.text,
 ) -> None:
     """List the tokens of a file: id, tenant, name, scopes, expiry; never the tokens themselves.

@@ -71,7 +71,7 @@ def export(
 
 @app.command("import", epilog="Example: zstd -dc log.zst | pathcast log import - data/log")
 def import_(
-    source: Annotated[Path, typer.Argument(metavar="FILE", help="What `export` wrote; - for stdin.")],
+    source: Annotated[Path, typer.Argument(metavar="FILE", help="An export of a log, or - for stdin.")],
     log: Annotated[Path, typer.Argument(metavar="LOG", help="The folder of the new log: missing, or empty.")],
 ) -> None:
     """Make a log from an export, with the same sequences and times."""
@@ -86,7 +86,9 @@ def import_(
     log = log.absolute()
     unfinished = log.with_name(f"{log.name}.importing")
     if unfinished.exists():
-        refuse(f"{unfinished} was left by an import that was interrupted, or one that runs; remove it, and try again")
+        refuse(
+            f"{unfinished} belongs to another import; wait until it ends, or remove it if the import was interrupted"
+        )
     try:
         with (
             closing(SqliteLog(unfinished)) as new,

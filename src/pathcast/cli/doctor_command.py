@@ -36,7 +36,7 @@ class Format(StrEnum):
 
 
 class State(StrEnum):
-    """How bad a finding is."""
+    """The severity of a finding."""
 
     fine = "fine"
     note = "note"
@@ -55,7 +55,7 @@ class Finding:
 
 def doctor(
     output_format: Annotated[
-        Format, typer.Option("--format", help="text for people, or json: one object with all findings.")
+        Format, typer.Option("--format", help="Output format: text for people, or json, one object with all findings.")
     ] = Format.text,
 ) -> None:
     """Show what this machine has, what is wrong, and how to fix it.
@@ -153,9 +153,7 @@ def check_java(*, needed: bool) -> Finding:
 def check_memory(size: int, limit: int | None) -> Finding:
     """Whether memory is enough for Spark's JVM and the Python workers."""
     if size == 0:
-        return Finding(
-            "memory", State.note, "unknown", f"make sure that the machine has {MEMORY_FOR_SPARK / 1e9:.0f} GB"
-        )
+        return Finding("memory", State.note, "unknown", f"use a machine with {MEMORY_FOR_SPARK / 1e9:.0f} GB")
     found = resources.gigabytes(size) + (" (the container's limit)" if limit == size else "")
     if size < MEMORY_FOR_SPARK:
         fix = (

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pathcast.matching.explain import Explanation
 
 
-_ORDER = "order: SUBSCRIPTIONS ID DOCUMENT, or -e XPATH DOCUMENT"
+_USAGE = "usage: pathcast explain SUBSCRIPTIONS ID DOCUMENT, or pathcast explain -e XPATH DOCUMENT"
 
 
 def explain(
@@ -60,17 +60,20 @@ def explain(
 
     if expressions:
         if subscriptions is None:
-            refuse(f"no document given; {_ORDER}")
+            refuse(f"no document given; {_USAGE}")
         if id is not None:
             count = 2 + (document is not None)
-            refuse(f"-e needs one document and nothing else, got {count} arguments; order: -e XPATH DOCUMENT")
+            refuse(
+                f"-e takes one document as the only argument, got {count} arguments; "
+                "usage: pathcast explain -e XPATH DOCUMENT"
+            )
         subscriptions, document = None, subscriptions
     elif subscriptions is None:
-        refuse(f"no subscriptions given; {_ORDER}")
+        refuse(f"no subscriptions given; {_USAGE}")
     chosen = chosen_subscriptions(subscriptions, expressions or [], namespaces or [], skip_invalid=skip_invalid)
     ids = [one.id for one in chosen.subscriptions] if expressions else [_id(id)]
     if document is None:
-        refuse(f"no document given; {_ORDER}")
+        refuse(f"no document given; {_USAGE}")
     read = _document(document, entities)
     matches = True
     for number in ids:
@@ -86,9 +89,9 @@ def explain(
 
 def _id(given: str | None) -> int:
     if given is None:
-        refuse(f"no ID and no document given; {_ORDER}")
+        refuse(f"no ID and no document given; {_USAGE}")
     if not (given.isascii() and given.isdecimal()):
-        refuse(f"ID must be a number, got {given!r}; {_ORDER}")
+        refuse(f"ID must be a number, got {given!r}; {_USAGE}")
     return int(given)
 
 

@@ -44,7 +44,7 @@ Largest = Annotated[
     int, typer.Option(min=1, max=1_000_000, help="Values are 1 to max; max is drawn per attribute from 1 to LARGEST.")
 ]
 Style = Annotated[Text, typer.Option("--text", help="Values are integers, or words as in news.")]
-Force = Annotated[bool, typer.Option("--force", help="Write even if the output exists; replace files.")]
+Force = Annotated[bool, typer.Option("--force", help="Write to an existing output, and replace its files.")]
 
 Folder = Annotated[Path, typer.Argument(metavar="OUTPUT_DIR", help="A new or empty folder.", show_default=False)]
 Documents = Annotated[int, typer.Option("--count", "-n", min=0, help="Number of documents.")]
@@ -55,9 +55,9 @@ AttributeProbability = Annotated[
     typer.Option(min=0, max=1, help="Probability of optional attributes.", show_default="drawn per attribute"),
 ]
 MaxElements = Annotated[
-    int, typer.Option(min=1, help="Beyond this size, a document ends as early as its schema allows.")
+    int, typer.Option(min=1, help="Maximum number of elements. A larger document ends as early as its schema allows.")
 ]
-Start = Annotated[int, typer.Option(min=0, help="Skip this many numbers, to generate a collection in parts.")]
+Start = Annotated[int, typer.Option(min=0, help="Number of documents to skip, to generate a collection in parts.")]
 
 File = Annotated[
     Path,
@@ -79,7 +79,9 @@ Skew = Annotated[float, typer.Option(min=0, help="Zipf's exponent for the choice
 Predicates = Annotated[int, typer.Option(min=0, help="Value predicates per subscription, at random steps.")]
 PredicateProbability = Annotated[
     float,
-    typer.Option(min=0, max=1, help="Alternatively: probability of a predicate per attribute and text of a step."),
+    typer.Option(
+        min=0, max=1, help="Instead of a number: probability of a predicate per attribute and text of a step."
+    ),
 ]
 Operators = Annotated[
     list[Operator] | None, typer.Option(help="Operators of value predicates; may be repeated.", show_default="all")
@@ -89,7 +91,7 @@ Targets = Annotated[
 ]
 Nested = Annotated[int, typer.Option(min=0, help="Nested paths per subscription.")]
 NestedProbability = Annotated[
-    float, typer.Option(min=0, max=1, help="Alternatively: probability of a nested path per step.")
+    float, typer.Option(min=0, max=1, help="Instead of a number: probability of a nested path per step.")
 ]
 Distinct = Annotated[bool, typer.Option("--distinct", help="Write no subscription twice.")]
 MatchRate = Annotated[

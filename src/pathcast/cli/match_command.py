@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -27,6 +27,7 @@ from .shared_arguments import (
     printable,
     refuse,
 )
+from .sources import Source, SplitOption, entries, path_of_entries
 from .subscription_sources import chosen_subscriptions
 
 if TYPE_CHECKING:
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
 
     MatchMany = Callable[[list[Path | bytes]], Iterable[Matches | PathcastError]]
 
+_USAGE = "usage: pathcast match SUBSCRIPTIONS DOCUMENT…, or pathcast match -e XPATH DOCUMENT…"
+
 BATCH_DOCUMENTS = 256
 BATCH_BYTES = 32 << 20
 SHOWN = 10
@@ -48,13 +51,6 @@ class Format(StrEnum):
 
     text = "text"
     json = "json"
-
-
-class Source(NamedTuple):
-    """A document to match: the name that the user gave, and a file or its content."""
-
-    name: str
-    document: Path | bytes
 
 
 def match(
@@ -74,7 +70,8 @@ def match(
     ] = None,
     engine: Annotated[str | None, typer.Option(metavar="NAME", help="The matching engine.")] = None,
     output_format: Annotated[
-        Format, typer.Option("--format", help="text for people, or json: one object per line and document.")
+        Format,
+        typer.Option("--format", help="Output format: text for people, or json, one object per line and document."),
     ] = Format.text,
     namespaces: NamespacesOption = None,
     entities: EntitiesOption = Entities.refuse,
@@ -84,6 +81,7 @@ def match(
     ] = None,
     show_all: Annotated[bool, typer.Option("--all", help=f"Print all matches, not only {SHOWN} per document.")] = False,
     skip_invalid: SkipInvalidOption = False,
+    split: SplitOption = None,
 ) -> None:
     """Match documents against subscriptions; print the ids of the subscriptions that each document matches.
 
@@ -101,6 +99,8 @@ def match(
 
     Example: pathcast match index/ stories/
 
+    Example: pathcast match subscriptions.txt feed.xml.gz --split /feed/entry
+
     Example: cat story.xml | pathcast match subscriptions.txt - --namespaces f=http://example.org/f
     """
     from pathcast.documents import Limits
@@ -109,16 +109,17 @@ def match(
     if expressions or file is not None:
         subscriptions, documents = file, [subscriptions, *(documents or [])] if subscriptions is not None else []
     elif subscriptions is None:
-        refuse("no subscriptions given; order: SUBSCRIPTIONS DOCUMENT…, or -e XPATH DOCUMENT…")
+        refuse(f"no subscriptions given; {_USAGE}")
     chosen = chosen_subscriptions(
         subscriptions, expressions or [], namespaces or [], skip_invalid=skip_invalid, entities=entities
     )
     if not documents:
-        refuse("no documents given; order: SUBSCRIPTIONS DOCUMENT…, or -e XPATH DOCUMENT…")
+        refuse(f"no documents given; {_USAGE}")
     if "" in documents:
         refuse("the name of a document is empty; give a file, a folder or -")
     match_many = _compile(chosen, engine, limits, entities, mapping)
-    sources, unread = document_sources(documents, limits.size)
+    path = path_of_entries(split, namespaces or [])
+    sources, unread = document_sources(documents, None if path else limits.size)
     if not sources:
         typer.echo(
             "error: no documents found, so nothing was matched; give XML files, or folders that contain some", err=True
@@ -130,8 +131,8 @@ def match(
         row = _TextRow(chosen.subscriptions, None if show_all else SHOWN)
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="backslashreplace")  # names of files may hold anything
-    with progress("matching", len(sources)) as advance:
-        for name, found in _matched(match_many, sources):
+    with progress("matching", None if path else len(sources)) as advance:
+        for name, found in _matched(match_many, entries(sources, path, limits, entities)):
             unread += isinstance(found, Exception)
             sys.stdout.write(row(name, found))
             advance()
@@ -142,14 +143,15 @@ def match(
 
 def _matched(match_many: "MatchMany", sources: Iterable[Source]) -> Iterator[tuple[str, "Matches | PathcastError"]]:
     for batch in document_batches(sources):
-        found = match_many([source.document for source in batch])
-        yield from zip((source.name for source in batch), found, strict=True)
+        found = iter(match_many([source.document for source in batch if isinstance(source.document, Path | bytes)]))
+        for name, document in batch:
+            yield name, document if isinstance(document, Exception) else next(found)
 
 
-def document_sources(arguments: Iterable[str], largest: int) -> tuple[list[Source], int]:
+def document_sources(arguments: Iterable[str], largest: int | None) -> tuple[list[Source], int]:
     """The documents that the arguments name, in their order, and how many folders could not be listed.
 
-    From stdin, reads at most one byte more than the size limit.
+    From stdin, reads at most one byte more than the size limit; without one, leaves reading to the caller.
     """
     from pathcast.documents import list_folder
 
@@ -157,11 +159,14 @@ def document_sources(arguments: Iterable[str], largest: int) -> tuple[list[Sourc
     unread = 0
     for argument in arguments:
         if argument == "-":
-            sources.append(Source("-", sys.stdin.buffer.read(largest + 1)))
+            stdin = sys.stdin.buffer
+            sources.append(Source("-", stdin if largest is None else stdin.read(largest + 1)))
         elif Path(argument).is_dir():
             folder = list_folder(argument)
             for error in folder.unreadable:
-                typer.echo(f"error: cannot read folder {error.filename}: {error.strerror}", err=True)
+                typer.echo(
+                    f"error: cannot read folder {error.filename}: {error.strerror}; check its permissions", err=True
+                )
             unread += len(folder.unreadable)
             if not folder.documents and not folder.unreadable:
                 typer.echo(f"note: {_no_documents(argument, folder)}", err=True)
@@ -199,9 +204,9 @@ def document_batches(sources: Iterable[Source]) -> Iterator[list[Source]]:
 def _size(source: Source) -> int:
     from pathcast.documents import content_bound
 
-    if isinstance(source.document, bytes):
-        return len(source.document)
-    return content_bound(source.document, BATCH_BYTES)
+    if isinstance(source.document, Path):
+        return content_bound(source.document, BATCH_BYTES)
+    return len(source.document) if isinstance(source.document, bytes) else 0
 
 
 # Output.
@@ -239,7 +244,7 @@ class _TextRow:
 
 
 @contextmanager
-def progress(verb: str, documents: int) -> Iterator[Callable[[], None]]:
+def progress(verb: str, documents: int | None) -> Iterator[Callable[[], None]]:
     """A progress bar on stderr, unless rows go to the terminal: then the rows show the progress."""
     if not sys.stderr.isatty() or sys.stdout.isatty():
         yield lambda: None

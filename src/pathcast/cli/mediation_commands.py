@@ -34,7 +34,7 @@ def map_schema(
     ] = None,
     pair: Annotated[
         list[str] | None,
-        typer.Option(metavar="LOCAL=GLOBAL", help="Two paths known to correspond; may be repeated."),
+        typer.Option(metavar="LOCAL=GLOBAL", help="A pair of paths that correspond; may be repeated."),
     ] = None,
     output: Output = None,
 ) -> None:
@@ -102,7 +102,8 @@ def rewrite(
 
     if str(document) != "-" and not document.is_file():
         refuse(
-            f"cannot read {document}: {'this is a folder; give one document' if document.is_dir() else 'no such file'}"
+            f"cannot read {document}: "
+            + ("this is a folder; give one document" if document.is_dir() else "no such file; check the path")
         )
     source = sys.stdin.buffer.read() if str(document) == "-" else document
     by = _mapping(mapping)

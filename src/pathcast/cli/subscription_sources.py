@@ -74,7 +74,9 @@ def _read(source: str, namespaces: Sequence[str]) -> "tuple[ChosenSubscriptions,
         reason = str(error)
         refuse(reason if str(file) in reason else f"{file}: {reason}")
     if errors and (getattr(errors[0], "expression", None) or "").lstrip().startswith("<"):
-        refuse(f"{source} is an XML file, not subscriptions; order: SUBSCRIPTIONS DOCUMENT…")
+        refuse(
+            f"{source} is an XML file, not a subscription file; give the subscription file first, then the documents"
+        )
     return ChosenSubscriptions(subscriptions), errors
 
 

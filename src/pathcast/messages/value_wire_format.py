@@ -29,7 +29,7 @@ _SAME, _FLOATS = bytes([SAME_COLUMN]), bytes([FLOAT])
 _EPOCH, _MIDNIGHT = date(1970, 1, 1), datetime(1970, 1, 1)  # noqa: DTZ001 - without zone, as all timestamps here
 _MICROSECOND = timedelta(microseconds=1)
 _EXACT = 1 << 53
-RESEND = "ask the sender to send it again"
+RESEND = "ask the sender to resend the message"
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +208,7 @@ class Reader:
 
     def _truncated(self, size: int) -> MessageError:
         total = len(self._data)
-        what = f"the message is truncated: it has {total:,} bytes, but at least {self._at + size:,} are needed"
+        what = f"the message is truncated: {total:,} bytes given, but at least {self._at + size:,} are needed"
         return MessageError(f"{what}; {RESEND}")
 
     def number(self) -> int:

@@ -54,7 +54,7 @@ def decode(data: bytes | memoryview, limits: WireLimits = DEFAULT) -> Message:
     for _ in range(reader.count("attributes")):
         name = reader.string()
         if name <= last:
-            raise MessageError(f"the message is damaged: attribute {name!r:.60} follows {last!r:.60}; {RESEND}")
+            raise MessageError(f"the message is damaged: names are not in order ({last!r:.60}, {name!r:.60}); {RESEND}")
         last = name
         tag = reader.byte()
         if tag & PAYLOAD:
@@ -110,7 +110,7 @@ def _term(reader: "Reader") -> Term:
     if kind is Differs:
         value = reader.value(reader.byte())
         if isinstance(value, Points):
-            raise MessageError(f"the filter is damaged: it compares {name!r:.60} with points, not a scalar; {RESEND}")
+            raise MessageError(f"the filter is damaged: {name!r:.60} is compared with points, not a scalar; {RESEND}")
         return Differs(name, value)
     if kind is Covers:
         return Covers(name, reader.string(), reader.interval())

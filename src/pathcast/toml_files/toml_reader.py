@@ -41,11 +41,13 @@ class TomlFile:
         try:
             text = self.path.read_bytes().decode("utf-8-sig")
         except OSError as error:
-            self._problems.append(Problem(None, "", f"cannot be read: {error.strerror}"))
+            self._problems.append(Problem(None, "", f"cannot be read: {error.strerror}; check the path"))
         except UnicodeDecodeError:
             self._problems.append(Problem(None, "", "is not UTF-8; convert it to UTF-8"))
         except ValueError:  # a NUL character, or a character that the file system's encoding lacks
-            self._problems.append(Problem(None, "", "no file can have this name; give another path"))
+            self._problems.append(
+                Problem(None, "", "the name contains a NUL or an invalid character; give another path")
+            )
         else:
             self._parse(text)
 

@@ -1,7 +1,7 @@
 """Bandwidth and latency as text: "10MB/s", "100Mbps", "0ms"; numbers are bytes per second and seconds.
 
 `B` means bytes, `b` means bits, as is usual for networks; `k`, `M`, `G`, `T` are powers of 1,000, `Ki`, `Mi`, `Gi`,
-`Ti` powers of 1,024. Any other text raises a `TopologyError` that states what is missing and shows an example.
+`Ti` powers of 1,024. Any other text raises a `TopologyError` with the missing part and an example.
 """
 
 import math

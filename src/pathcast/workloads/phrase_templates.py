@@ -1,4 +1,4 @@
-"""Words: readable texts for generated documents, so that a demonstration looks like news.
+"""Phrases: readable texts for generated documents, so that a demonstration looks like news.
 
 Each element and each free attribute has a small set of phrases, drawn once per seed from templates by its name
 (`city` gets cities, `headline` gets headlines); names without a template get plain sentences. A word in braces in a

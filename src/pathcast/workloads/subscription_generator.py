@@ -80,7 +80,8 @@ def _draw(walker: Walker, count: int, distinct: bool, progress: Progress | None)
                 repeated += 1
                 if repeated > PATIENCE:
                     raise LimitError(
-                        f"found only {len(found):,} of {count:,} distinct subscriptions, then {PATIENCE:,} repeats; "
+                        f"found only {len(found):,} of {count:,} distinct subscriptions before {PATIENCE:,} repeats "
+                        "in a row; "
                         "request fewer, increase max_depth, or use more wildcards, descendants or predicates"
                     )
                 continue

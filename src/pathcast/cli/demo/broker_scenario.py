@@ -1,11 +1,11 @@
-"""The demo's broker: a real process that works while the stream runs, and is killed and started again at the end.
+"""The demo's broker: a real process that serves during the stream, and is killed and restarted at the end.
 
-1. `pathcast serve` runs in a process of its own. Until the end it belongs to the person at the terminal: `curl_lines`
-   prints how to publish and receive.
+1. `pathcast serve` runs in a separate process. During the stream the user can try it: `curl_lines` prints commands
+   that publish and receive.
 2. Half of some reports are published. Every subscriber pulls; half of the subscribers acknowledge.
 3. While the other reports are published, the process is killed with SIGKILL and started again. The publisher tries
    again until it gets an answer.
-4. All subscribers pull and acknowledge what is left. A delivery counts when it was acknowledged: one that comes again
+4. All subscribers pull and acknowledge the rest. A delivery counts when it was acknowledged: a repeated delivery
    after that counts twice.
 
 Invariant: no process outlives the scenario, however it ends.
@@ -72,7 +72,8 @@ class DemoBroker:
             log = self.folder / "broker.log"
             said = log.read_text(encoding="utf-8", errors="replace").splitlines()[-8:]
             raise PipelineError(
-                f"the broker did not start; the last lines of {log}:" + "".join(f"\n  {each[:200]}" for each in said)
+                f"the broker did not start; see the last lines of {log}:"
+                + "".join(f"\n  {each[:200]}" for each in said)
             )
         self.address = line.removeprefix("serving ").partition(",")[0]
 

@@ -33,7 +33,7 @@ DOCUMENTS, SUBSCRIPTIONS, READERS, INVESTORS = 6_000, 6_000, 150, 100
 # Documents per file, and so per micro-batch; at least 6, so that the demo has a beginning, a middle and an end.
 FILE_DOCUMENTS, FILES = 500, 6
 
-ABOUT = """What `pathcast demo` wrote here:
+ABOUT = """The output of `pathcast demo`:
 
 documents/         Parquet: document (a number), publisher, xml; each file is one micro-batch
 mediator/          the global schema, and how each publisher's schema maps to it

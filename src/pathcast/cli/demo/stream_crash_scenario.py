@@ -149,7 +149,7 @@ class Story:
 
         log = (self.folder / "run.log").read_text(encoding="utf-8", errors="replace").splitlines()
         said = "".join(f"\n  {line[:200]}" for line in log[-8:])
-        raise PipelineError(f"{reason}; the last lines of {self.folder / 'run.log'}:{said}")
+        raise PipelineError(f"{reason}; see the last lines of {self.folder / 'run.log'}:{said}")
 
 
 @contextmanager

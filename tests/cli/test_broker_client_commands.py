@@ -57,6 +57,16 @@ def test_a_document_that_is_rejected_is_reported_and_gives_status_1(broker: Serv
     assert run("publish", broker.address, "bad", tmp_path / "empty")[0] == 1
 
 
+def test_the_schema_of_documents_is_an_option(broker: Served, tmp_path: Path) -> None:
+    mappings = {name: f'name = "{name}"\nschema = "{name}"' for name in ("annex", "main")}
+    settings = {"mediator": {"schema": "shop", "mappings": mappings}}
+    broker.http.put("/v1/feeds/mediated", json=settings).raise_for_status()
+    (tmp_path / "a.xml").write_text("<annex/>")
+    assert run("publish", broker.address, "mediated", tmp_path / "a.xml", "--schema", "annex")[0] == 0
+    status, _, err = run("publish", broker.address, "mediated", tmp_path / "a.xml")
+    assert status == 1 and "name one of these schemas with ?schema=" in err
+
+
 def test_a_named_subscription_stays_and_is_replayed(broker: Served, tmp_path: Path) -> None:
     file = tmp_path / "a.xml"
     file.write_text("<named/>")
@@ -113,3 +123,20 @@ def test_wrong_arguments_and_a_missing_broker_are_errors(broker: Served, tmp_pat
     with pytest.raises(PathcastError, match="cannot reach the broker"):
         run("publish", f"http://127.0.0.1:{free_port()}", "a", file, "--patience", "0.1")
     assert broker.http.get("/v1/subscriptions").json()["total"] == 0
+
+
+def test_split_publishes_the_entries_of_a_file(broker: Served, tmp_path: Path) -> None:
+    (tmp_path / "feed.xml").write_text(
+        "<feed xmlns:x='u'><entry>1</entry><entry><y:b/></entry><entry>3</entry></feed><feed/>"
+    )
+    first = broker.broker.log.head + 2
+    options = ["--split", "/feed/entry", "--format", "json"]
+    status, out, err = run("publish", broker.address, "entries", tmp_path / "feed.xml", *options)
+    rows = [json.loads(line) for line in out.splitlines()]
+    assert status == 1
+    assert [row["document"].partition("#")[2] for row in rows] == ["1", "2", "3", "4"]
+    assert [row.get("sequence") for row in rows] == [first, None, first + 1, None]
+    assert "undeclared prefix 'y:'" in rows[1]["error"]
+    assert "second root element" in rows[3]["error"] and "feed.xml#4" in err
+    shown = run("subscribe", broker.address, "//entry", "--feed", "entries", "--from", first, "--bodies", "--count", 1)
+    assert shown[1] == f'{first}  entries\n<entry xmlns:x="u">1</entry>\n'

@@ -10,12 +10,14 @@ import secrets
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from .match_command import Format, document_batches, document_sources, progress
-from .shared_arguments import NamespacesOption, namespaces_of, printable, refuse
+from .shared_arguments import Entities, NamespacesOption, namespaces_of, printable, refuse
+from .sources import SplitOption, entries, path_of_entries
 
 if TYPE_CHECKING:
     from pathcast.client import Client, Delivery, Gap, Subscription
@@ -24,9 +26,11 @@ if TYPE_CHECKING:
 UrlArgument = Annotated[str, typer.Argument(metavar="URL", help="The broker, such as http://127.0.0.1:8080.")]
 TokenOption = Annotated[str | None, typer.Option(envvar="PATHCAST_TOKEN", help="The token, if the broker needs one.")]
 PatienceOption = Annotated[
-    float, typer.Option(metavar="SECONDS", min=0, help="How long to try again while the broker does not answer.")
+    float, typer.Option(metavar="SECONDS", min=0, help="Seconds to retry while the broker does not answer.")
 ]
-FormatOption = Annotated[Format, typer.Option("--format", help="text for people, or json: one object per line.")]
+FormatOption = Annotated[
+    Format, typer.Option("--format", help="Output format: text for people, or json, one object per line.")
+]
 
 
 def publish(
@@ -39,30 +43,46 @@ def publish(
     keep_invalid: Annotated[
         bool, typer.Option("--keep-invalid", help="Store unreadable documents as dead letters.")
     ] = False,
+    schema: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The documents' schema, one that the feed's mediator maps.")
+    ] = None,
     output_format: FormatOption = Format.text,
     token: TokenOption = None,
     patience: PatienceOption = 30.0,
+    split: SplitOption = None,
+    namespaces: Annotated[
+        list[str] | None, typer.Option(metavar="PREFIX=URI…|ignore", help="Namespace prefixes of --split.")
+    ] = None,
 ) -> None:
     """Publish documents to a feed of a broker; they are durable when the command ends.
+
+    With --split, entries are published in groups, in their order; a group is durable before the next one is sent.
 
     Exit status 0: every document was accepted; 1: one was not, or none was found; 2: bad arguments, or no answer.
 
     Example: pathcast publish http://127.0.0.1:8080 news stories/ breaking.xml
+
+    Example: pathcast publish http://127.0.0.1:8080 papers pubmed.xml.gz --split /PubmedArticleSet/PubmedArticle
     """
     from pathcast.documents import Limits
     from pathcast.errors import PathcastError
 
-    sources, failed = document_sources(documents, Limits().size)
+    path = path_of_entries(split, namespaces or [])
+    sources, failed = document_sources(documents, None if path else Limits().size)
     if not sources:
         typer.echo("error: no documents found, so nothing was published", err=True)
         raise typer.Exit(1)
-    count = 0
-    with _client(url, token, patience) as client, progress("publishing", len(sources)) as advance:
-        for batch in document_batches(sources):
-            results = client.publish(
-                feed, [source.document for source in batch], keep_invalid=keep_invalid, errors="return"
+    count = total = 0
+    with _client(url, token, patience) as client, progress("publishing", None if path else len(sources)) as advance:
+        for batch in document_batches(entries(sources, path, Limits(), Entities.expand)):
+            documents_ = [source.document for source in batch if isinstance(source.document, Path | bytes)]
+            published = iter(
+                client.publish(feed, documents_, keep_invalid=keep_invalid, schema=schema, errors="return")
             )
-            for source, result in zip(batch, results, strict=True):
+            total += len(batch)
+            for source in batch:
+                document = source.document
+                result = document if isinstance(document, PathcastError) else next(published)
                 row: dict[str, Any] = {"document": source.name}
                 if isinstance(result, PathcastError):
                     failed += 1
@@ -75,7 +95,7 @@ def publish(
                     typer.echo(json.dumps(row))
                 advance()
     if output_format is Format.text:
-        typer.echo(f"published {count:,} of {len(sources):,} documents to feed {feed}")
+        typer.echo(f"published {count:,} of {total:,} documents to feed {feed}")
     if failed:
         raise typer.Exit(1)
 
@@ -87,9 +107,9 @@ def subscribe(
     start: Annotated[
         str, typer.Option("--from", metavar="now|SEQUENCE|TIME", help="The first document, such as 1 for the oldest.")
     ] = "now",
-    bodies: Annotated[bool, typer.Option("--bodies", help="Print the documents, too.")] = False,
+    bodies: Annotated[bool, typer.Option("--bodies", help="Also print the documents.")] = False,
     count: Annotated[int | None, typer.Option(min=1, help="End after this many documents.")] = None,
-    id: Annotated[str | None, typer.Option(help="Create a subscription that stays, under this id.")] = None,
+    id: Annotated[str | None, typer.Option(help="Create a permanent subscription with this id.")] = None,
     namespaces: NamespacesOption = None,
     output_format: FormatOption = Format.text,
     token: TokenOption = None,
@@ -107,7 +127,7 @@ def subscribe(
 
     prefixes = namespaces_of(namespaces or [])
     if prefixes == "ignore":
-        refuse("--namespaces ignore is not possible at a broker; give PREFIX=URI")
+        refuse("a broker does not support --namespaces ignore; give PREFIX=URI")
     begin = _begin_of(start)
     name = id or f"command-{secrets.token_hex(8)}"
     with _client(url, token, patience) as client:
@@ -133,10 +153,11 @@ def replay(
     id: Annotated[str, typer.Argument(metavar="ID", help="The subscription.")],
     start: Annotated[
         str | None,
-        typer.Argument(metavar="SEQUENCE|TIME|now", help="The first document to deliver again; now skips all."),
+        typer.Argument(metavar="SEQUENCE|TIME|now", help="The first document to deliver again, or now to skip all."),
     ] = None,
     dead_letters: Annotated[
-        bool, typer.Option("--dead-letters", help="Deliver what was given up again, instead of all from a document on.")
+        bool,
+        typer.Option("--dead-letters", help="Deliver the dead letters again, instead of all documents from START on."),
     ] = False,
     output_format: FormatOption = Format.text,
     token: TokenOption = None,
@@ -155,11 +176,11 @@ def replay(
     """
     if dead_letters:
         if start is not None:
-            refuse(f"--dead-letters has no starting point, got {start!r}; omit one of them")
+            refuse(f"--dead-letters and the starting point {start!r} cannot be combined; omit one of them")
         _revive(url, id, token, patience, as_json=output_format is Format.json)
         return
     if start is None:
-        refuse("nothing says what to deliver again; give a sequence, a time or now, or --dead-letters")
+        refuse("no starting point given; give a sequence, a time, now, or --dead-letters")
     with _client(url, token, patience) as client:
         status = client.replay(id, _begin_of(start))
     if output_format is Format.json:
@@ -190,7 +211,7 @@ def _client(url: str, token: str | None, patience: float) -> "Iterator[Client]":
     def waiting(error: "PathcastError", _: float) -> None:
         nonlocal told
         if not told:
-            typer.echo(f"note: {error}; trying again for up to {patience:g} s", err=True)
+            typer.echo(f"note: {error}; retrying for up to {patience:g} s", err=True)
         told = True
 
     with connect(url, token, patience=patience, on_retry=waiting) as client:
@@ -220,7 +241,7 @@ def _remove(client: "Client", id: str) -> None:
         if error.status != 404 and sys.exc_info()[1] is None:
             raise
     except UnreachableError:
-        typer.echo(f"note: subscription {id} could not be removed", err=True)
+        typer.echo(f"note: cannot remove subscription {id}; delete it with DELETE /v1/subscriptions/{id}", err=True)
 
 
 def _show(event: "Delivery | Gap", *, as_json: bool) -> None:
