@@ -1,6 +1,7 @@
 """Snapshots that a process writes while the broker works: real processes, killed at any moment."""
 
 import logging
+import signal
 import subprocess
 import sys
 import time
@@ -28,6 +29,25 @@ from .test_restart_snapshot import content_of
 # Seconds that only a broken broker takes.
 PATIENCE = 120
 
+# The process, with a hook that sees each operation on files of the snapshot's folder before it is carried out.
+_WATCHED = """
+import os, signal, sys
+from pathcast.broker.snapshot_process import main
+seen = 0
+def watch(event, arguments):
+    if event in ("open", "os.mkdir", "os.rename", "os.remove", "os.rmdir") and "restart-snapshot" in str(arguments[0]):
+        {}
+sys.addaudithook(watch)
+main()
+"""
+KILLED_AT = _WATCHED.format("""global seen
+        if seen == {}:
+            os.kill(os.getpid(), signal.SIGKILL)
+        seen += 1""")
+PRINTED = _WATCHED.format("""os.write(1, event.encode() + b" ")
+        if event == "os.rename":
+            os.kill(os.getpid(), signal.SIGKILL)""")
+
 
 def wait_for(condition: Callable[[], object], what: str) -> None:
     deadline = time.monotonic() + PATIENCE
@@ -41,10 +61,10 @@ def subscribe(broker: Broker, begin: int, end: int) -> None:
 
 
 @contextmanager
-def snapshot_process(settings: BrokerSettings) -> "Iterator[subprocess.Popen[bytes]]":
-    with subprocess.Popen(
-        [sys.executable, "-m", "pathcast.broker.snapshot_process"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    ) as process:
+def snapshot_process(
+    settings: BrokerSettings, program: str = "from pathcast.broker.snapshot_process import main; main()"
+) -> "Iterator[subprocess.Popen[bytes]]":
+    with subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdin is not None
         process.stdin.write(json.encode(settings) + b"\n")
         process.stdin.flush()
@@ -57,31 +77,38 @@ def state_of(settings: BrokerSettings, snapshot: RestartSnapshot | None) -> obje
 
 
 def test_a_process_that_is_killed_leaves_the_snapshot_before(tmp_path: Path) -> None:
-    """Killed at any moment: also while it writes, which begins with a folder of its own."""
-    settings, kills = BrokerSettings(data=str(tmp_path)), 4
+    """Killed at operations on files throughout a run: while it reads, as soon as it writes, and just before the end."""
+    settings = BrokerSettings(data=str(tmp_path))
     with closing(Broker(settings.opened_log())) as broker:
         subscribe(broker, 0, 5_000)
-        begin = time.monotonic()
         assert end_of_a_whole_run(settings) == broker.log.head
-        took = time.monotonic() - begin
-        heads = set[int]()
-        for number in range(kills):
-            subscribe(broker, 700 * number, 5_000)
-            published(broker, "news", "<a n='7'><b0/></a>")
-            with snapshot_process(settings) as process:
-                if not number:  # as soon as it begins to write
-                    wait_for(lambda: len(list(settings.snapshot().folder.glob("data-*"))) == 2, "the second folder")
-                else:
-                    time.sleep(number / kills * took)
-                process.kill()
+        before = broker.log.head
+        subscribe(broker, 700, 5_700)
+        published(broker, "news", "<a n='7'><b0/></a>")
+        operations = file_operations(settings)
+        assert len(operations) > 20
+        made = operations.index("os.mkdir")
+        assert operations[-1] == "os.rename", "the manifest is replaced last"
+        for number in sorted({0, made, made + 1, (made + len(operations)) // 2, len(operations) - 1}):
+            with snapshot_process(settings, KILLED_AT.format(number)) as process:
+                assert process.wait(PATIENCE) == -signal.SIGKILL
             with closing(settings.followed_log()) as log:
                 found = settings.snapshot().opened(log)
                 assert found is not None
-                heads.add(found.state.head)
+                assert found.state.head == before, f"killed at operation {number} of {len(operations)}"
             assert state_of(settings, settings.snapshot()) == state_of(settings, None)
-        assert 5_000 in heads, "no process was killed before it had written"
+        assert len(list(settings.snapshot().folder.glob("data-*"))) > 1, "killed processes left folders"
         assert end_of_a_whole_run(settings) == broker.log.head
         assert len(list(settings.snapshot().folder.glob("data-*"))) == 1, "what killed processes left is removed"
+
+
+def file_operations(settings: BrokerSettings) -> list[str]:
+    """What a process does to files until it replaces the manifest, at which it is killed."""
+    with snapshot_process(settings, PRINTED) as process:
+        assert process.stdout is not None
+        operations = process.stdout.read().decode().split()
+        assert process.wait() == -signal.SIGKILL
+    return operations
 
 
 def end_of_a_whole_run(settings: BrokerSettings) -> int:

@@ -122,7 +122,7 @@ def test_whatever_ends_a_stream_is_told_in_a_line_and_the_next_run_goes_on(folde
             os.killpg(running.pid, signal.SIGTERM)
         errors = errors_of(running, folder)
         assert running.returncode == 143, errors
-        assert errors.endswith("stopping …\nstopped; run the pipeline again to continue\n")
+        assert own_lines(errors)[-2:] == ["stopping …", "stopped; run the pipeline again to continue"], errors
         assert "Traceback" not in errors and " ERROR " not in errors
         assert nobody_left(running.pid)
 
@@ -133,7 +133,7 @@ def test_whatever_ends_a_stream_is_told_in_a_line_and_the_next_run_goes_on(folde
         errors = errors_of(running, folder)
         assert running.returncode == 1, errors
         told = "error: Spark's JVM ended unexpectedly (killed by SIGKILL); the checkpoint is intact: run the pipeline"
-        assert errors.splitlines()[-1].startswith(told)
+        assert own_lines(errors)[-1].startswith(told), errors
         assert "Traceback" not in errors
         assert nobody_left(running.pid)
 
@@ -142,7 +142,7 @@ def test_whatever_ends_a_stream_is_told_in_a_line_and_the_next_run_goes_on(folde
         os.killpg(running.pid, signal.SIGINT)  # as a terminal does: to every process of the group
         errors = errors_of(running, folder)
         assert running.returncode == 130, errors
-        assert errors.endswith("stopping …\nstopped; run the pipeline again to continue\n")
+        assert own_lines(errors)[-2:] == ["stopping …", "stopped; run the pipeline again to continue"], errors
         assert "Traceback" not in errors
         assert nobody_left(running.pid)
     assert delivered(folder) == [(1, "ada"), (3, "ada")]
@@ -156,7 +156,7 @@ def test_sigterm_while_spark_starts_is_heeded_when_it_is_up(folder):
         os.killpg(running.pid, signal.SIGTERM)
         errors = errors_of(running, folder)
         assert running.returncode == 143, errors
-        assert errors.endswith("stopped; run the pipeline again to continue\n")
+        assert own_lines(errors)[-1] == "stopped; run the pipeline again to continue", errors
         assert "Traceback" not in errors
         assert nobody_left(running.pid)
     assert not (folder / "checkpoint").exists()
@@ -191,6 +191,11 @@ def errors_of(running: "subprocess.Popen[bytes]", folder: Path) -> str:
     """Everything that a program has printed on stderr when it has ended."""
     running.wait(MINUTES)
     return (folder / "errors").read_text(encoding="utf-8")
+
+
+def own_lines(errors: str) -> list[str]:
+    """Without Spark's warning that a batch took longer than the trigger's interval, which comes on a busy machine."""
+    return [line for line in errors.splitlines() if "WARN ProcessingTimeExecutor: Current batch is falling" not in line]
 
 
 def java_of(pid: int) -> int:
