@@ -94,7 +94,7 @@ class Explanations:
         document = read(body, limits=broker.state.limits_of(feed))
         mediator = broker.state.mediator_of(feed)
         if mediator is not None or schema is not None:
-            from .mediated_documents import rewritten, schema_of
+            from pathcast.broker_log import rewritten, schema_of
 
             schema = schema_of(mediator, schema, None)
             assert mediator is not None
@@ -153,7 +153,7 @@ def _as_matched(broker: Broker, sequence: int, record: DocumentRecord, document:
     """A document of the log as it was matched."""
     if record.schema is None:
         return document
-    from .mediated_documents import rewritten
+    from pathcast.broker_log import rewritten
 
     mediator = mediator_at(broker.state.mediators.get(record.feed, ()), sequence)
     if mediator is None:  # forgotten since the document was read

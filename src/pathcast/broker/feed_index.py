@@ -12,7 +12,7 @@ Threads: the sequencer changes patterns and matches; any thread looks matches up
 
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from msgspec import Struct
@@ -26,9 +26,6 @@ from pathcast.store import TextLookup
 
 from .deliveries.delivery_index import Batch
 from .deliveries.feed_matches import FeedMatches
-
-if TYPE_CHECKING:
-    from .mediated_documents import MatchedByMapping
 
 _LOGGER: Final = logging.getLogger(__name__)
 _TEXTS, _MATCHER = "texts_", "matcher_"
@@ -207,11 +204,17 @@ class FeedIndex:
 
     def match_mediated(
         self, bodies: Sequence[bytes], mappings: Mapping[int, str | PathcastError]
-    ) -> "MatchedByMapping":
-        """Read and match documents of which some have a mapping, by place."""
-        from .mediated_documents import match_mediated
+    ) -> tuple[Batch, dict[int, PathcastError], int]:
+        """Read and match documents of which some have a mapping, by place.
 
-        return match_mediated(self._matcher.view(), self._subscriptions.table.names, bodies, mappings, self._limits)
+        Also returns the errors, by place, and how many of these could be rewritten. `Batch.at` gives sequences.
+        """
+        from pathcast.broker_log import match_mediated
+
+        view, names = self._matcher.view(), self._subscriptions.table.names
+        found = match_mediated(view, names, bodies, mappings, self._limits)
+        numbers = np.arange(1, len(bodies) + 1, dtype=np.int64)
+        return Batch(numbers, found.offsets, found.patterns), found.errors, found.unmatched
 
     def match_again(self, documents: LoggedDocuments, mediators: MediatorSpans = ()) -> Batch:
         """Match documents of the log that were accepted, whatever they cost now; in one thread, beside the sequencer.
@@ -222,10 +225,11 @@ class FeedIndex:
         view, names = self._matcher.view(), self._subscriptions.table.names
         errors: Mapping[int, PathcastError]
         if schemas:
-            from .mediated_documents import mappings_of, match_mediated
+            from pathcast.broker_log import mappings_of, match_mediated
 
             matched = match_mediated(view, names, bodies, mappings_of(documents, mediators), UNLIMITED)
-            found, errors = matched.batch.at(sequences), matched.errors
+            found = Batch(np.array(sequences, dtype=np.int64), matched.offsets, matched.patterns)
+            errors = matched.errors
         else:
             batch = Reader(names, UNLIMITED, "refuse").read(bodies)
             found = self.earlier.batch(view, view.within(UNLIMITED).match_shared(batch), sequences)

@@ -34,6 +34,17 @@ from .feed_mediators import mediator_at as mediator_at
 from .feed_settings import UNLIMITED as UNLIMITED
 from .feed_settings import changes_settings as changes_settings
 from .feed_settings import new_settings as new_settings
+from .matching.match_logged_documents import Deliveries as Deliveries
+from .matching.match_logged_documents import LogMatcher as LogMatcher
+from .matching.match_logged_documents import Validity as Validity
+from .matching.mediated_documents import check_mediator as check_mediator
+from .matching.mediated_documents import mappings_of as mappings_of
+from .matching.mediated_documents import match_mediated as match_mediated
+from .matching.mediated_documents import rewritten as rewritten
+from .matching.mediated_documents import schema_of as schema_of
+from .matching.subscription_spans import OPEN as OPEN
+from .matching.subscription_spans import SubscriptionSpan as SubscriptionSpan
+from .matching.subscription_spans import SubscriptionSpans as SubscriptionSpans
 from .standing_subscription import StandingSubscription as StandingSubscription
 from .subscription_activity import LastDelivery as LastDelivery
 from .subscription_activity import LastError as LastError

@@ -28,7 +28,7 @@ class FeedBatch:
 
     def mediate(self, request: PublishRequest, mediator: FeedMediator | None) -> None:
         """Find the mappings of a request's documents, which are the next ones."""
-        from ..mediated_documents import schema_of
+        from pathcast.broker_log import schema_of
 
         for place, document in enumerate(request.documents, len(self.bodies)):
             try:

@@ -195,7 +195,7 @@ async def _checked(broker: Broker, name: str, wanted: MediatorSettings | None) -
             f"the log already has {_VERSIONS} different mediators of feed {name!r}, the most allowed; keep the current "
             "mediator until the log is trimmed, or use another feed",
         )
-    from ...mediated_documents import check_mediator
+    from pathcast.broker_log import check_mediator
 
     await asyncio.to_thread(check_mediator, mediator)
     return mediator

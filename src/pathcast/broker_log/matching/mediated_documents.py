@@ -1,6 +1,6 @@
 """Documents matched by a mapping: read, rewritten into the feed's global schema as element arrays, and matched there.
 
-    bodies ──group by mapping──▶ read ──rewrite──▶ match ──▶ one batch, in the order of the documents
+    bodies ──group by mapping──▶ read ──rewrite──▶ match ──▶ the matches of all, in the order of the documents
 
 The bytes stay as they are. A document without a mapping is matched as it is, so the documents of a log before and after
 a change of the mediator can be in one group.
@@ -17,7 +17,6 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from pathcast.broker_log import UNLIMITED, FeedMediator, LoggedDocuments, MediatorSpans, mediator_at
 from pathcast.documents import Document, Limits, Names, Reader, read
 from pathcast.errors import MappingError, PathcastError
 from pathcast.kernels import Int32s, Int64s
@@ -27,7 +26,10 @@ from pathcast.mediation.mappings import item_of, read_tree, to_bytes
 from pathcast.mediation.rewriting import EventRewriter
 from pathcast.mediation.schemas import nodes_of
 
-from .deliveries.delivery_index import Batch
+from ..broker_records import FeedMediator
+from ..document_groups_from_log import LoggedDocuments
+from ..feed_mediators import MediatorSpans, mediator_at
+from ..feed_settings import UNLIMITED
 
 _KEPT: Final = 128
 # A mapping has a table of its elements and their names, in memory.
@@ -38,9 +40,13 @@ _LISTED: Final = 10
 
 
 class MatchedByMapping(NamedTuple):
-    """The matches of documents, and the errors of those that have none; `unmatched` of these could be rewritten."""
+    """The matches of documents, and the errors of those that have none; `unmatched` of these could be rewritten.
 
-    batch: Batch
+    The patterns of document i are `patterns[offsets[i] : offsets[i + 1]]`.
+    """
+
+    offsets: Int64s
+    patterns: Int32s
     errors: dict[int, PathcastError]
     unmatched: int
 
@@ -90,10 +96,7 @@ def match_mediated(
     mappings: Table[int, str | PathcastError],
     limits: Limits,
 ) -> MatchedByMapping:
-    """Match documents, those at the places of `mappings` rewritten; `names` are those of the view's subscriptions.
-
-    The documents have no sequences yet; `Batch.at` gives them.
-    """
+    """Match documents, those at the places of `mappings` rewritten; `names` are those of the view's subscriptions."""
     errors: dict[int, PathcastError] = {}
     groups: dict[str | None, list[int]] = {}
     for place in range(len(bodies)):
@@ -113,8 +116,7 @@ def match_mediated(
         patterns.append(np.array(found, dtype=np.int32))  # a copy: the next match reuses the buffer
         errors |= {places[at]: error for at, error in wrong.items()}
         unmatched += late
-    batch = _in_order(len(bodies), documents, patterns)
-    return MatchedByMapping(batch, errors, unmatched)
+    return MatchedByMapping(*_in_order(len(bodies), documents, patterns), errors, unmatched)
 
 
 def _matched(
@@ -134,14 +136,13 @@ def _matched(
         return offsets, found.copy(), rewritten.errors, len(rewritten.errors) - rewritable
 
 
-def _in_order(count: int, documents: list[Int64s], patterns: list[Int32s]) -> Batch:
-    """One batch of `count` documents: `patterns` of each group, and beside them the document of each."""
+def _in_order(count: int, documents: list[Int64s], patterns: list[Int32s]) -> tuple[Int64s, Int32s]:
+    """Offsets and patterns of `count` documents, from the patterns of each group and the document of each."""
     places = np.concatenate([np.empty(0, dtype=np.int64), *documents])
     order = np.argsort(places, kind="stable")
     offsets = np.zeros(count + 1, dtype=np.int64)
     np.cumsum(np.bincount(places, minlength=count), out=offsets[1:])
-    sequences = np.arange(1, count + 1, dtype=np.int64)
-    return Batch(sequences, offsets, np.concatenate([np.empty(0, dtype=np.int32), *patterns])[order])
+    return offsets, np.concatenate([np.empty(0, dtype=np.int32), *patterns])[order]
 
 
 @lru_cache(_KEPT)
