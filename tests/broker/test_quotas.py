@@ -13,7 +13,7 @@ from pathcast.broker import BrokerSettings, add_token
 from pathcast.broker.api.problems import ProblemError
 from pathcast.broker.api.tenant_quotas import TenantQuotas
 from pathcast.broker.settings.broker_sections import Quotas, TokensSection
-from pathcast.broker_log import BrokerState, SubscriptionRecord, UnsubscriptionRecord
+from pathcast.broker_log import BrokerState, DocumentRecord, SubscriptionRecord, UnsubscriptionRecord
 
 from .served_broker import served
 
@@ -158,3 +158,44 @@ def test_quotas_answer_429_and_leave_other_tenants_alone(tmp_path: Path) -> None
         assert late.status_code == 429
         assert int(late.headers["retry-after"]) > 50
         assert publish(two).status_code == 202
+
+
+def test_a_subscription_changes_as_often_as_earlier_versions_may_be_kept(tmp_path: Path) -> None:
+    with served(tmp_path, BrokerSettings(quotas=Quotas(versions=3))) as broker:
+
+        def put(number: int) -> httpx.Response:
+            return broker.http.put("/v1/subscriptions/s", json={"xpath": f"//v{number}"})
+
+        def publish(number: int) -> int:
+            answer = broker.http.post("/v1/feeds/news/documents", content=f"<v{number}/>")
+            return int(answer.raise_for_status().json()["sequence"])
+
+        # Versions without documents are not kept.
+        assert {put(number).status_code for number in range(-20, 1)} == {200, 201}
+        sequences = []
+        for number in range(4):
+            assert put(number).status_code == 200
+            sequences.append(publish(number))
+        refused = put(4)
+        assert (refused.status_code, refused.headers["retry-after"]) == (429, "60")
+        assert "subscription 's' has changed 3 times" in refused.json()["detail"]
+        assert put(3).status_code == 200  # what changes nothing needs no version
+        lines = "\n".join(json.dumps({"id": id, "xpath": "//w"}) for id in ("s", "t"))
+        answer = broker.http.post("/v1/subscriptions", content=lines).json()
+        assert [each["line"] for each in answer["errors"]] == [1]
+        found = broker.http.post("/v1/subscriptions/s:pull").json()["deliveries"]
+        assert [each["sequence"] for each in found] == sequences
+
+
+def test_changes_on_their_way_to_the_log_count_as_versions() -> None:
+    state = BrokerState()
+    state.apply(1, record("a"))
+    state.apply(2, DocumentRecord("news"))
+    quotas = TenantQuotas(Quotas(versions=2), state)
+    changes = [record("a", expression=f"//{name}") for name in "bcd"]
+    quotas.admit(changes[0])
+    quotas.admit(changes[1])
+    with pytest.raises(ProblemError, match="has changed 2 times"):
+        quotas.admit(changes[2])
+    quotas.settle(changes[:2])
+    quotas.admit(changes[2])

@@ -286,8 +286,9 @@ class Broker:
         """For each feed, the documents after a position that have expired but are not trimmed yet."""
         begin = max(position + 1, subscription.begin)
         ends = self.state.expired.copy()
-        feeds = {name for version in subscription.versions for name in version.record.feeds}
-        if not all(version.record.feeds for version in subscription.versions):
+        versions = subscription.versions_after(position)
+        feeds = {name for version in versions for name in version.record.feeds}
+        if not all(version.record.feeds for version in versions):
             feeds |= ends.keys()
         gaps = [Gap(begin, ends[name], name) for name in sorted(feeds & ends.keys())]
         return [gap for gap in gaps if gap.end > max(begin, self.log.first)]

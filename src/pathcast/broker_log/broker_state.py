@@ -5,6 +5,10 @@
 Live, after a restart and in any other reader of the log, the same records give the same state. The state is plain data:
 what matches documents (feed_index.py) is built from it.
 
+Invariant: a version of a subscription is kept as long as the log may have a document that it matches. A version during
+which no document of its feeds was appended matches nothing, so it is not kept when the next one begins; what was
+appended is known for sure since the last restart, and assumed before.
+
 Only the sequencer's thread applies records. Other threads read single subscriptions; a subscription's versions are a
 tuple that is replaced.
 """
@@ -46,8 +50,6 @@ from .subscription_directory import SubscriptionDirectory
 from .tenant_guards import GuardSpan, GuardSpans, since, with_guard
 
 _FORMAT: Final = 1
-# Versions kept per subscription: one that changes all the time must not grow without bound.
-_VERSIONS: Final = 1_000
 _PACKED: Final = "subscriptions_"
 
 
@@ -112,11 +114,17 @@ class BrokerState:
         self._snapshot = 0, 0  # changes and head as of the latest snapshot
         self._changes = 0  # that a restart without a snapshot takes into account, documents excepted
         self._limits: dict[str, Limits] = {}  # of feeds; replaced when a setting changes
+        self._documents: dict[str, int] = {}  # per feed, the last readable document that was applied
+        self._unread = 0  # any record up to here may be a document of any feed
 
     def apply(self, sequence: int, meta: Meta | None) -> None:
-        """Take the record at a sequence into account."""
+        """Take the record at a sequence into account. Records between it and the head are documents that were skipped."""
+        if sequence > self.head + 1:
+            self._unread = sequence - 1
         self.head = sequence
         if isinstance(meta, DocumentRecord):
+            if meta.error is None:
+                self._documents[meta.feed] = sequence
             if meta.id is not None:
                 self.published.add(meta.publisher, meta.id, sequence)
             return
@@ -168,11 +176,33 @@ class BrokerState:
                 ended = Version(before.ordinal, before.begin, sequence, before.record)
                 # A change takes effect where it stands in the log: what the version before it matched stays matched.
                 version = Version(self.ordinals, max(begin, sequence), None, record)
-                found.versions = (*found.versions[:-1], ended, version)[-_VERSIONS:]
+                earlier = (*found.versions[:-1], ended) if self._may_match(ended) else found.versions[:-1]
+                found.versions = (*earlier, version)
         self.directory.add(record.tenant, record.subscriber, record.id)
         self._count(record, 1)
         self.ordinals += 1
         self.subscription_changes += 1  # last: other threads read it before the subscriptions
+
+    def earlier_versions(self, changed: SubscriptionRecord) -> int:
+        """How many earlier versions of a subscription are kept once it has changed like this at the next sequence."""
+        found = self.subscriptions.get((changed.tenant, changed.id))
+        if found is None:
+            return 0
+        before = found.current
+        if (before.record.pattern, before.record.feeds) == (changed.pattern, changed.feeds):
+            return len(found.versions) - 1
+        ended = Version(before.ordinal, before.begin, self.head + 1, before.record)
+        return len(found.versions) - 1 + self._may_match(ended)
+
+    def _may_match(self, ended: Version) -> bool:
+        """Whether there may be a document that a version matches, which ends now."""
+        if ended.end is not None and ended.begin >= ended.end:
+            return False
+        latest = map(self._latest, ended.record.feeds) if ended.record.feeds else self._documents.values()
+        return max(self._unread, *latest, 0) >= ended.begin
+
+    def _latest(self, feed: str) -> int:
+        return self._documents.get(feed, 0)
 
     def _remove(self, record: UnsubscriptionRecord) -> None:
         found = self.subscriptions.pop((record.tenant, record.id), None)
@@ -324,7 +354,8 @@ class BrokerState:
         except (DecodeError, ValidationError) as error:
             raise LogError(f"the checkpoint at {head} is malformed: {error}; restore a backup") from None
         state = cls(window)
-        state.head, state.ordinals = head, found.ordinals
+        state.head = state._unread = head
+        state.ordinals = found.ordinals
         state.feeds = {feed.name: feed for feed in found.feeds}
         state.settings = found.settings
         state.expired = found.expired

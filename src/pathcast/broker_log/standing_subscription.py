@@ -5,6 +5,7 @@ under the same cursor, so changing a subscription loses nothing. Ordinals number
 """
 
 import time
+from bisect import bisect_right
 
 from msgspec import Struct, msgpack
 
@@ -21,6 +22,11 @@ class Version(Struct, frozen=True, gc=False):
     begin: int
     end: int | None
     record: SubscriptionRecord
+
+
+def _end(version: Version) -> int:
+    assert version.end is not None
+    return version.end
 
 
 class StandingSubscription(Struct, gc=False):
@@ -48,6 +54,10 @@ class StandingSubscription(Struct, gc=False):
     def record(self) -> SubscriptionRecord:
         """The definition in force."""
         return self.versions[-1].record
+
+    def versions_after(self, position: int) -> tuple[Version, ...]:
+        """The versions that may match documents after a position."""
+        return self.versions[bisect_right(self.versions[:-1], position + 1, key=_end) :]
 
     def own_cursor(self) -> SubscriptionCursor:
         """The cursor, created when it is first needed."""

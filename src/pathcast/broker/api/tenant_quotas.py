@@ -1,7 +1,8 @@
 """Quotas: what each tenant may use.
 
     subscriptions, sinks,
-    feeds created          counted by the state, plus what was admitted and is not in the log yet
+    feeds created, earlier
+    versions               counted by the state, plus what was admitted and is not in the log yet
     publish rate           a bucket per tenant, filled at the rate, with at most one second's worth. A publication may
                            overdraw it, so one of any size passes; the next waits until the debt is paid
 
@@ -10,7 +11,7 @@ Threads: the event loop's only, so what is admitted is counted before anybody el
 
 import math
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 
 from pathcast.broker_log import BrokerState, SubscriptionRecord
@@ -32,6 +33,7 @@ class TenantQuotas:
         self._new: dict[str, set[str]] = defaultdict(set)  # ids of subscriptions that are on their way to the log
         self._sinks: dict[str, set[str]] = defaultdict(set)
         self._feeds: dict[str, set[str]] = defaultdict(set)
+        self._changing: Counter[tuple[str, str]] = Counter()  # changes of subscriptions on their way to the log
         self._buckets: dict[str, tuple[float, float]] = {}
 
     def admit(self, record: SubscriptionRecord) -> None:
@@ -45,8 +47,17 @@ class TenantQuotas:
                 f"the expression has {size:,} bytes with its namespaces; at most {quotas.expression:,} allowed; "
                 "shorten it",
             )
+        key = tenant, record.id
+        if self._state.earlier_versions(record) + self._changing[key] > quotas.versions:
+            raise ProblemError(
+                429,
+                f"subscription {record.id!r} has changed {quotas.versions:,} times, the most allowed, since documents "
+                "that are still in the log, and readers may need every version; delete the subscription and create "
+                "it again, or ask the operator to raise quotas.versions or to trim the log",
+                headers=_RETRY,
+            )
         usage, new, sinks = self._state.usage_of(tenant), self._new[tenant], self._sinks[tenant]
-        is_new = (tenant, record.id) not in self._state.subscriptions and record.id not in new
+        is_new = key not in self._state.subscriptions and record.id not in new
         if is_new and quotas.subscriptions is not None and usage.subscriptions + len(new) >= quotas.subscriptions:
             raise ProblemError(
                 429,
@@ -64,11 +75,16 @@ class TenantQuotas:
             sinks.add(record.sink)
         if is_new:
             new.add(record.id)
+        self._changing[key] += 1
 
     def settle(self, records: Iterable[SubscriptionRecord]) -> None:
         """Stop counting what was admitted: it is in the state, or will not be."""
         for record in records:
             self._new[record.tenant].discard(record.id)
+            key = record.tenant, record.id
+            self._changing[key] -= 1
+            if not self._changing[key]:
+                del self._changing[key]
             if record.sink is not None:
                 self._sinks[record.tenant].discard(record.sink)
 

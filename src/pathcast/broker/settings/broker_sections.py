@@ -98,6 +98,12 @@ class Quotas:
     publish_rate: int | None = key(SIZE, "Bytes per second that a tenant may publish.", None)
     feeds: int | None = key(NUMBER, "Feeds that a tenant may create; deleted feeds do not count.", None)
     sinks: int = key(NUMBER, "Distinct webhook addresses per tenant.", 1_000)
+    versions: int = key(
+        NUMBER,
+        "Earlier versions per subscription. A change of its expression or feeds ends a version, which is kept while "
+        "the log has documents from its time.",
+        1_000,
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

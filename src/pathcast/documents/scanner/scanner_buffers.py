@@ -127,7 +127,16 @@ class Buffers:
 
 
 class ThreadBuffers(threading.local):
-    """`mine`: the buffers of the calling thread."""
+    """`mine`: the buffers of the calling thread, made when it first reads: a scanner that nobody uses needs no memory."""
+
+    mine: Buffers
 
     def __init__(self, names: Names, most: tuple[int, int]) -> None:
-        self.mine = Buffers(names, most)
+        self._names, self._most = names, most
+
+    def __getattr__(self, name: str) -> Buffers:
+        """Called for `mine` once per thread."""
+        if name != "mine":
+            raise AttributeError(name)
+        self.mine = Buffers(self._names, self._most)
+        return self.mine
