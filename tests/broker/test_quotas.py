@@ -199,3 +199,38 @@ def test_changes_on_their_way_to_the_log_count_as_versions() -> None:
         quotas.admit(changes[2])
     quotas.settle(changes[:2])
     quotas.admit(changes[2])
+
+
+def test_feeds_that_only_subscriptions_name_count_too(tmp_path: Path) -> None:
+    with served(tmp_path, BrokerSettings(quotas=Quotas(feeds=3))) as broker:
+
+        def put(id: str, *feeds: str) -> int:
+            return broker.http.put(f"/v1/subscriptions/{id}", json={"xpath": "//a", "feeds": feeds}).status_code
+
+        def publish(feed: str) -> int:
+            return broker.http.post(f"/v1/feeds/{feed}/documents", content="<a/>").status_code
+
+        assert (put("s", "a", "b"), put("t", "b", "a"), put("u", "c", "d")) == (201, 201, 429)
+        assert (publish("b"), publish("c"), publish("d")) == (202, 202, 429)
+        assert (put("u", "b", "c"), put("u", "d")) == (201, 429)
+        assert len(broker.broker.indexes) == 3
+        assert put("s", "c") == 200
+        assert (put("t"), put("u", "d")) == (200, 200)  # nobody names feed a any more
+        assert set(broker.broker.indexes) == {"b", "c", "d"}
+        assert broker.http.delete("/v1/feeds/b").status_code == 200
+        assert set(broker.broker.indexes) == {"c", "d"}
+        assert publish("e") == 202
+
+
+def test_what_a_request_names_counts_until_it_is_settled() -> None:
+    quotas = TenantQuotas(Quotas(feeds=2), BrokerState())
+    named = SubscriptionRecord("one", "s", "ada", "//a", "//a", {}, ("a", "b"))
+    quotas.admit(named)
+    quotas.admit_feed("one", "a")
+    with pytest.raises(ProblemError, match="cannot create feed 'c'"):
+        quotas.admit_feed("one", "c")
+    quotas.settle_feed("one", "a")
+    with pytest.raises(ProblemError):
+        quotas.admit_feed("one", "c")
+    quotas.settle([named])
+    quotas.admit_feed("one", "c")

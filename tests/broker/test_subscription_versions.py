@@ -84,9 +84,7 @@ RESTARTS = st.sampled_from(["checkpoint", "snapshot"])
 
 
 @given(steps=st.lists(CHANGES | DOCUMENTS | RESTARTS, max_size=60), skipped=st.integers(0, 60))
-def test_versions_are_kept_exactly_as_long_as_a_document_may_need_them(
-    steps: list[Meta | str], skipped: int
-) -> None:
+def test_versions_are_kept_exactly_as_long_as_a_document_may_need_them(steps: list[Meta | str], skipped: int) -> None:
     """`skipped`: documents up to this sequence are not applied, as after a restart."""
     state, sequence = BrokerState(), 0
     versions: list[tuple[int, int | None, SubscriptionRecord]] = []

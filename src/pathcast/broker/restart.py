@@ -20,6 +20,7 @@ from pathcast.broker_log import (
     KINDS,
     BrokerState,
     DocumentRecord,
+    FeedRecord,
     Meta,
     SubscriptionRecord,
     TenantRecord,
@@ -125,6 +126,8 @@ class _IndexChanges:
                 self._count(before.record, -1)
             if isinstance(meta, SubscriptionRecord):
                 self._count(meta, 1)
+        elif isinstance(meta, FeedRecord) and meta.removed:
+            self._of_feed.setdefault(meta.name, Counter())
         elif isinstance(meta, TenantRecord) and meta.pattern is not None:
             self._guards.append(meta.pattern)
 
@@ -147,6 +150,9 @@ class _IndexChanges:
             index.add(state.guard_patterns(), None)
         for name, counts in self._of_feed.items():
             _change(indexes[name], counts)
+        for name in self._of_feed:
+            if not state.is_named(name):
+                del indexes[name]
         for name, index in indexes.items():
             index.read_within(state.limits_of(name))
 

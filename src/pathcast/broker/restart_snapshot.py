@@ -32,7 +32,7 @@ from .feed_index import FeedIndex
 
 KIND: Final = "broker"
 # The version of the arrays' names and meaning: increase it when any of these change.
-FORMAT: Final = 1
+FORMAT: Final = 2
 COMPILED: Final = 4_096
 FEW_CHANGES: Final = 1_000
 # Reading as many records takes half a second, even if they are documents.

@@ -58,20 +58,27 @@ class UnknownSubscriptionError(PathcastError):
 
 
 class TenantUsage(Struct):
-    """What a tenant uses: how many subscriptions, and how many of them have each sink."""
+    """What a tenant uses: how many subscriptions, and how many of them have each sink and name each feed."""
 
     subscriptions: int = 0
     sinks: dict[str, int] = {}
+    feeds: dict[str, int] = {}
 
     def add(self, record: SubscriptionRecord, count: int) -> None:
         """`count` subscriptions more, or fewer, like a record."""
         self.subscriptions += count
         if record.sink is not None:
-            left = self.sinks.get(record.sink, 0) + count
-            if left:
-                self.sinks[record.sink] = left
-            else:
-                del self.sinks[record.sink]
+            _count(self.sinks, record.sink, count)
+        for feed in record.feeds:
+            _count(self.feeds, feed, count)
+
+
+def _count(uses: dict[str, int], name: str, count: int) -> None:
+    left = uses.get(name, 0) + count
+    if left:
+        uses[name] = left
+    else:
+        del uses[name]
 
 
 class _Format(Struct):
@@ -118,7 +125,7 @@ class BrokerState:
         self._unread = 0  # any record up to here may be a document of any feed
 
     def apply(self, sequence: int, meta: Meta | None) -> None:
-        """Take the record at a sequence into account. Records between it and the head are documents that were skipped."""
+        """Take the record at a sequence into account; what is between it and the head are documents."""
         if sequence > self.head + 1:
             self._unread = sequence - 1
         self.head = sequence
@@ -252,6 +259,10 @@ class BrokerState:
 
     def _count(self, record: SubscriptionRecord, count: int) -> None:
         self.usage.setdefault(record.tenant, TenantUsage()).add(record, count)
+
+    def is_named(self, feed: str) -> bool:
+        """Whether a feed exists, or a subscription names it."""
+        return feed in self.feeds or any(feed in usage.feeds for usage in self.usage.values())
 
     def guard_patterns(self) -> list[str]:
         """The patterns of all guards."""

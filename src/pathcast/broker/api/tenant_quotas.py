@@ -1,8 +1,8 @@
 """Quotas: what each tenant may use.
 
     subscriptions, sinks,
-    feeds created, earlier
-    versions               counted by the state, plus what was admitted and is not in the log yet
+    feeds created or named,
+    earlier versions       counted by the state, plus what was admitted and is not in the log yet
     publish rate           a bucket per tenant, filled at the rate, with at most one second's worth. A publication may
                            overdraw it, so one of any size passes; the next waits until the debt is paid
 
@@ -13,6 +13,7 @@ import math
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
+from typing import Any
 
 from pathcast.broker_log import BrokerState, SubscriptionRecord
 
@@ -32,7 +33,7 @@ class TenantQuotas:
         self._clock = clock
         self._new: dict[str, set[str]] = defaultdict(set)  # ids of subscriptions that are on their way to the log
         self._sinks: dict[str, set[str]] = defaultdict(set)
-        self._feeds: dict[str, set[str]] = defaultdict(set)
+        self._feeds: dict[str, Counter[str]] = defaultdict(Counter)  # which requests on their way may create or name
         self._changing: Counter[tuple[str, str]] = Counter()  # changes of subscriptions on their way to the log
         self._buckets: dict[str, tuple[float, float]] = {}
 
@@ -56,6 +57,7 @@ class TenantQuotas:
                 "it again, or ask the operator to raise quotas.versions or to trim the log",
                 headers=_RETRY,
             )
+        self._check_feeds(tenant, record.feeds)
         usage, new, sinks = self._state.usage_of(tenant), self._new[tenant], self._sinks[tenant]
         is_new = key not in self._state.subscriptions and record.id not in new
         if is_new and quotas.subscriptions is not None and usage.subscriptions + len(new) >= quotas.subscriptions:
@@ -75,40 +77,47 @@ class TenantQuotas:
             sinks.add(record.sink)
         if is_new:
             new.add(record.id)
+        self._feeds[tenant].update(record.feeds)
         self._changing[key] += 1
 
     def settle(self, records: Iterable[SubscriptionRecord]) -> None:
         """Stop counting what was admitted: it is in the state, or will not be."""
         for record in records:
             self._new[record.tenant].discard(record.id)
-            key = record.tenant, record.id
-            self._changing[key] -= 1
-            if not self._changing[key]:
-                del self._changing[key]
+            _settle(self._changing, (record.tenant, record.id))
+            for feed in record.feeds:
+                _settle(self._feeds[record.tenant], feed)
             if record.sink is not None:
                 self._sinks[record.tenant].discard(record.sink)
 
     def admit_feed(self, tenant: str, feed: str) -> None:
-        """Count a feed that a request may create; `ProblemError` if it is new and exceeds the quota.
+        """Count a feed that a request may create; `ProblemError` if it is new and exceeds the quota."""
+        self._check_feeds(tenant, (feed,))
+        self._feeds[tenant][feed] += 1
 
-        Feeds whose creator is not recorded count for nobody. Cost: a pass over all feeds, if this one is new.
+    def _check_feeds(self, tenant: str, feeds: tuple[str, ...]) -> None:
+        """`ProblemError` if some of these feeds are new and exceed the quota.
+
+        Feeds whose creator is not recorded count for nobody. Cost: a pass over all feeds, if there are new ones.
         """
-        most = self._quotas.feeds
-        if most is None or feed in self._state.feeds:
+        most, there, on_their_way = self._quotas.feeds, self._state.feeds, self._feeds[tenant]
+        named = self._state.usage_of(tenant).feeds
+        new = {each for each in feeds if each not in there and each not in named and each not in on_their_way}
+        if not new:
             return
-        created = sum(each.creator == tenant for each in self._state.feeds.copy().values())
-        if created + len(self._feeds[tenant] - {feed}) >= most:
+        used = {name for name, each in there.copy().items() if each.creator == tenant}
+        used |= {each for each in (*named.copy(), *on_their_way) if each not in there}
+        if len(used) + len(new) > most:
             raise ProblemError(
                 429,
-                f"cannot create feed {feed!r}: the tenant already created {most:,} feeds, the most allowed; "
-                "publish to one of them, or delete one first",
+                f"cannot create feed {min(new)!r}: the tenant already created {most:,} feeds, or its subscriptions "
+                "name them, the most allowed; use one of them, or delete one first",
                 headers=_RETRY,
             )
-        self._feeds[tenant].add(feed)
 
     def settle_feed(self, tenant: str, feed: str) -> None:
         """Stop counting a feed that was admitted: it is in the state, or will not be."""
-        self._feeds[tenant].discard(feed)
+        _settle(self._feeds[tenant], feed)
 
     def check_rate(self, tenant: str) -> None:
         """`ProblemError` if a tenant has published more than its rate."""
@@ -129,3 +138,9 @@ class TenantQuotas:
     def _left(self, tenant: str, rate: int) -> float:
         left, since = self._buckets.get(tenant, (float(rate), self._clock()))
         return min(float(rate), left + (self._clock() - since) * rate)
+
+
+def _settle(counts: Counter[Any], name: object) -> None:
+    counts[name] -= 1
+    if not counts[name]:
+        del counts[name]

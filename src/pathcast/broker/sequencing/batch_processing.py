@@ -107,6 +107,7 @@ class BatchProcessing:
         except LogFullError as error:
             for index, pattern in added:
                 index.remove(pattern)
+            self._drop_unnamed(tuple(self._indexes))
             for request in batch:
                 fail(request, error)
             return
@@ -168,8 +169,13 @@ class BatchProcessing:
 
     def _forget_new_feeds(self, parts: Iterable[tuple[str, FeedBatch]]) -> None:
         """Nothing was published: not even new feeds."""
-        for name in {name for name, _ in parts} - self._state.feeds.keys():
-            self._indexes.pop(name, None)
+        self._drop_unnamed(name for name, _ in parts)
+
+    def _drop_unnamed(self, feeds: Iterable[str]) -> None:
+        """Drop the indexes of feeds that do not exist, and that no subscription names any more."""
+        for name in feeds:
+            if name in self._indexes and not self._state.is_named(name):
+                del self._indexes[name]
 
     def _documents_of(self, requests: Sequence[Request]) -> tuple[Results, dict[str, FeedBatch]]:
         """The documents of requests, by feed, and a place for the answer to each."""
@@ -340,6 +346,7 @@ class BatchProcessing:
                 self._state.apply(sequence, meta)
                 if isinstance(meta, FeedRecord):
                     self._hooks.index_of(meta.name).read_within(self._state.limits_of(meta.name))
+                    self._drop_unnamed([meta.name])  # if it was deleted
         done = Processed(self._state.head, [], changed, 0)
         for name, feed in feeds:
             if any(feed.sequences):
@@ -350,6 +357,7 @@ class BatchProcessing:
         for record in removed:
             for index in self._indexes_of(record):
                 index.remove(record.pattern)
+        self._drop_unnamed(name for record in removed for name in record.feeds)
         return done
 
     def _indexes_of(self, record: SubscriptionRecord) -> Iterable[FeedIndex]:

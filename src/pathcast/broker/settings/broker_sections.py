@@ -96,7 +96,12 @@ class Quotas:
     subscriptions: int | None = key(NUMBER, "Subscriptions per tenant.", None)
     expression: int = key(SIZE, "Bytes per expression, with its namespaces.", 64 << 10, without="`64 KiB`")
     publish_rate: int | None = key(SIZE, "Bytes per second that a tenant may publish.", None)
-    feeds: int | None = key(NUMBER, "Feeds that a tenant may create; deleted feeds do not count.", None)
+    feeds: int = key(
+        NUMBER,
+        "Feeds per tenant: those that it created and did not delete, and those that only its subscriptions name. A "
+        "feed takes some 0.5 MB of memory.",
+        1_000,
+    )
     sinks: int = key(NUMBER, "Distinct webhook addresses per tenant.", 1_000)
     versions: int = key(
         NUMBER,

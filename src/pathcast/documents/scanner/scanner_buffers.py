@@ -127,7 +127,7 @@ class Buffers:
 
 
 class ThreadBuffers(threading.local):
-    """`mine`: the buffers of the calling thread, made when it first reads: a scanner that nobody uses needs no memory."""
+    """`mine`: the buffers of the calling thread, made when it first reads; an unused scanner needs no memory."""
 
     mine: Buffers
 

@@ -125,7 +125,8 @@ async def list_feeds(request: Request) -> Response:
     names = sorted(name for name in broker.state.feeds.copy() if access.read is None or name in access.read)
     if not access.administer:  # the patterns are those of all tenants
         return answer({"feeds": [{"name": name} for name in names]})
-    return answer({"feeds": [{"name": name, "patterns": len(broker.indexes[name])} for name in names]})
+    found = [(name, broker.indexes.get(name)) for name in names]
+    return answer({"feeds": [{"name": name, "patterns": 0 if of is None else len(of)} for name, of in found]})
 
 
 @describes(
