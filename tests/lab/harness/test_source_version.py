@@ -59,7 +59,7 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def forget() -> None:
-    for function in ("_file", "_imported", "_resolved", "_lazy_names", "_code_hash"):
+    for function in ("_file", "_imported", "_resolved", "_lazy_names", "_code_hash", "_imports_hash"):
         getattr(source_version, function).cache_clear()
 
 
@@ -105,6 +105,11 @@ OTHER = Claim("small", "target", judge, "1 MB", "Names are long.")
 
 def measure():
     """How it is measured."""
+    if not CLAIM:
+        raise ValueError(
+            f"no claim in {OTHER}; "
+            "add one"
+        )
     return "fast"
 '''
 
@@ -119,6 +124,9 @@ def measure():
         ("It is not.", "It is slower.", False),
         ('"It is not."', '"It is "\n  "slower."', False),
         ("Names are long.", "Paths are long.", False),
+        ("no claim in {", "the claim is missing from {", False),
+        ('; "\n            "add one"\n        ', '; add it"', False),
+        ("if not CLAIM", "if CLAIM", True),
         ("1 MB", "2 MB", True),
         ("# not a remark", "# a line of text", True),
         ('remark\n\n"', 'remark\n"', True),
@@ -133,6 +141,47 @@ def test_texts_that_explain_leave_the_hash_alone(tree: Path, before: str, after:
     (tree / "pathcast_lab/toy.py").write_text(SOURCE.replace(before, after))
     forget()
     assert (source_hash(TOY) != hashed) is changes
+
+
+RENAMED = {
+    "pathcast/lazy/thing.py": (
+        "pathcast/lazy/deep/object.py",
+        "pathcast/lazy/__init__.pyi",
+        ".thing ",
+        ".deep.object ",
+    ),
+    "pathcast/named.py": ("pathcast/called.py", "pathcast/engine.py", "pathcast.named", "pathcast.called"),
+    "pathcast/engine.py": ("pathcast/motor.py", "pathcast_lab/toy.py", "import engine", "import motor"),
+}
+
+
+@pytest.mark.parametrize("file", RENAMED)
+def test_a_module_that_is_renamed_leaves_the_hash_alone_if_its_name_is_not_used(tree: Path, file: str) -> None:
+    renamed, user, before, after = RENAMED[file]
+    for text in RENAMED:
+        with (tree / text).open("a") as code:
+            code.write(f"\nNUMBER = {len(text)}\n")
+    hashed = source_hash(TOY)
+    (tree / renamed).parent.mkdir(exist_ok=True)
+    (tree / renamed).parent.joinpath("__init__.py").touch()
+    (tree / file).rename(tree / renamed)
+    text = (tree / user).read_text()
+    assert before in text
+    (tree / user).write_text(text.replace(before, after))
+    forget()
+    assert (source_hash(TOY) != hashed) is ("import" in after)
+
+
+def test_the_code_that_an_import_loads_counts(tree: Path) -> None:
+    """Even if both modules are exercised before and after."""
+    (tree / "pathcast/quick.py").write_text("def match(): return 1")
+    (tree / "pathcast/slow.py").write_text("def match(): return 2")
+    both = "from pathcast import quick, slow\n"
+    (tree / "pathcast_lab/toy.py").write_text(both + "from pathcast.quick import match")
+    quick = source_hash(TOY)
+    (tree / "pathcast_lab/toy.py").write_text(both + "from pathcast.slow import match")
+    forget()
+    assert source_hash(TOY) != quick
 
 
 def test_a_module_that_is_not_ours_has_no_hash() -> None:

@@ -7,9 +7,10 @@ imports for type checkers in its `__init__`, say where a name comes from); attri
 (`pathcast.Subscriptions`); and text that names a module, as the registry of engines has it.
 
 What only explains a figure does not count: files of the harness that store or present results, docstrings, lines of
-comments, blank lines, and the reasons that claims give.
+comments, blank lines, the reasons that claims give, and the errors that are raised. Nor do the names and places of files: an import counts as the
+code that it loads, so a figure stays current when a module is renamed.
 
-Invariant: the hash depends on names and texts of files alone, not on Python's version or the checkout's place.
+Invariant: the hash depends on texts of files alone, not on their names, Python's version or the checkout's place.
 Cost: each file is parsed twice per process (a package without a stub three times), some 5 ms; an experiment reaches up
 to some 500 files.
 """
@@ -48,23 +49,34 @@ def source_hash(module: str) -> str | None:
     if _file(module) is None:
         return None
     digest = sha256()
-    for name in sorted(exercised(module)):
-        digest.update(f"{name}\n".encode())
-        digest.update(_code_hash(name))
+    for code in sorted({_code_hash(name) + _imports_hash(name) for name in exercised(module)}):
+        digest.update(code)
     return digest.hexdigest()[:16]
 
 
 @cache
+def _imports_hash(module: str) -> bytes:
+    """The hash of the names that a module imports from ours, each with the code that it comes from."""
+    digest = sha256()
+    for each in _statements(_tree(module), module):
+        digest.update(f"{each.name if _is_ours(each.module) else each}\n".encode())
+        loaded = (name for name in _resolved(*each) if not name.startswith(PRESENTATION))
+        for code in sorted(map(_code_hash, loaded)):
+            digest.update(code)
+    return digest.digest()
+
+
+@cache
 def _code_hash(module: str) -> bytes:
-    """The hash of a module's text without what only explains it."""
+    """The hash of a module's text without its imports and what only explains it."""
     file = _file(module)
     assert file is not None
     source = file.read_bytes()
     tree = ast.parse(source)
-    explaining = list(_explaining(tree))
-    quoted = set(_continued(tree, explaining))
+    left_out = list(_left_out(tree))
+    quoted = set(_continued(tree, left_out))
     lines = source.splitlines()
-    for text in reversed(explaining):
+    for text in reversed(left_out):
         first, last = text.lineno - 1, (text.end_lineno or text.lineno) - 1
         lines[first : last + 1] = [
             lines[first][: text.col_offset] + lines[last][text.end_col_offset :],
@@ -74,8 +86,23 @@ def _code_hash(module: str) -> bytes:
     return sha256(b"\n".join(kept)).digest()
 
 
-def _explaining(tree: ast.Module) -> list[ast.Constant]:
-    """Docstrings and reasons of claims, in the order of the text."""
+def _left_out(tree: ast.Module) -> Iterator[ast.stmt | ast.expr]:
+    """Imports, text that names modules, and explanations, in the order of the text; none lies in another."""
+    found: list[ast.stmt | ast.expr] = [*_explaining(tree)]
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            found.append(node)
+        elif isinstance(node, ast.Constant) and _names_a_module(node.value):
+            found.append(node)
+    end = (0, 0)
+    for node in sorted(found, key=lambda node: (node.lineno, node.col_offset)):
+        if (node.lineno, node.col_offset) >= end:
+            yield node
+            end = (node.end_lineno or node.lineno, node.end_col_offset or 0)
+
+
+def _explaining(tree: ast.Module) -> list[ast.expr]:
+    """Docstrings, reasons of claims and the errors of `raise`."""
     found: list[ast.expr] = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
@@ -85,13 +112,14 @@ def _explaining(tree: ast.Module) -> list[ast.Constant]:
             if isinstance(node.func, ast.Name) and node.func.id == "Claim":
                 found += node.args[4:5]
     texts = [each for each in found if isinstance(each, ast.Constant) and isinstance(each.value, str)]
-    return sorted(texts, key=lambda text: (text.lineno, text.col_offset))
+    return [*texts, *(node.exc for node in ast.walk(tree) if isinstance(node, ast.Raise) and node.exc is not None)]
 
 
-def _continued(tree: ast.Module, explaining: list[ast.Constant]) -> Iterator[int]:
+def _continued(tree: ast.Module, left_out: Iterable[ast.AST]) -> Iterator[int]:
     """The lines, counted from 0, that continue other text from an earlier line."""
+    gone = {part for node in left_out for part in ast.walk(node)}
     for node in ast.walk(tree):
-        if isinstance(node, ast.Constant | ast.JoinedStr) and node not in explaining:
+        if isinstance(node, ast.Constant | ast.JoinedStr) and node not in gone:
             yield from range(node.lineno, node.end_lineno or node.lineno)
 
 
