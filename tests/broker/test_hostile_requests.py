@@ -81,7 +81,7 @@ PATHS = [
     "/v1/log?from=99999999999999999999",
     "/v1/log?from=%ff",
     "/v1/tenants/%ff",
-    "//",
+    "/v1//",
     "/v1/feeds/",
     "/v1/subscriptions/..%2f",
     "/v1/subscriptions/s/",

@@ -144,6 +144,10 @@ REQUESTS = [
     Row("health", 200),
     Row("ready", 200),
     Row("show_openapi", 200),
+    Row("get_session", 200),
+    Row("post_session", 200),
+    Row("delete_session", 204),
+    Row("overview", 200),
     Row("put_feed", 200, NEWS, body={"mediator": MEDIATOR}),
     Row("put_feed", 422, NEWS, body={"mediator": {**MEDIATOR, "schema": ""}}),
     Row("get_feed", 200, NEWS),
@@ -287,7 +291,8 @@ def test_the_described_scopes_are_needed_and_suffice(tmp_path: Path) -> None:
     earlier: dict[str, Any] = {}
     with served(tmp_path / "log", BrokerSettings(tokens=TokensSection(file=str(file)))) as broker:
         # Rejected requests have no effect: each is sent without a token, with a weak one, and with one that suffices.
-        for row in REQUESTS:
+        session = {"token": tokens["get_session"]}
+        for row in (each._replace(body=session) if each.operation == "post_session" else each for each in REQUESTS):
             if row.status < 300:
                 operation = OPERATIONS[row.operation][2]
                 needs = [scope for each in operation["security"] for scope in each.get("token", ())]
@@ -342,6 +347,8 @@ def test_only_open_paths_need_no_token() -> None:
     assert {name for name, (_, _, operation) in OPERATIONS.items() if operation["security"] == []} == {
         "health",
         "ready",
+        "post_session",
+        "delete_session",
     }
 
 
@@ -351,7 +358,7 @@ def test_endpoints_read_parameters_with_what_describes_them() -> None:
     direct = re.compile(r"query_params|[^_]whole_number\(request|request\.headers(\[|\.get|\.items)")
     files = {
         path.name
-        for place in (folder, folder / "endpoints")
+        for place in (folder, folder / "endpoints", folder / "inspection")
         for path in place.glob("*.py")
         if direct.search(path.read_text())
     }

@@ -110,6 +110,7 @@ class BrokerState:
         self.subscriptions = StandingSubscriptions()
         self.subscription_changes = 0  # subscriptions that came, changed or ended since this process began
         self.directory = SubscriptionDirectory()
+        self.troubled: set[tuple[str, str]] = set()  # subscriptions with dead letters or a disabled webhook
         self.feeds: dict[str, FeedRecord] = {}
         self.expired: dict[str, int] = {}  # per feed, the first sequence that is still delivered
         self.settings = SettingsRecord()
@@ -147,6 +148,7 @@ class BrokerState:
                 found = self.subscriptions.get((meta.tenant, meta.id))
                 if found is not None:
                     found.take(meta)
+                    self._note_trouble((meta.tenant, meta.id), found)
             case FeedRecord():
                 if meta.removed:
                     self.feeds.pop(meta.name, None)
@@ -185,6 +187,7 @@ class BrokerState:
                 version = Version(self.ordinals, max(begin, sequence), None, record)
                 earlier = (*found.versions[:-1], ended) if self._may_match(ended) else found.versions[:-1]
                 found.versions = (*earlier, version)
+        self._note_trouble(key, self.subscriptions[key])
         self.directory.add(record.tenant, record.subscriber, record.id)
         self._count(record, 1)
         self.ordinals += 1
@@ -211,11 +214,18 @@ class BrokerState:
     def _latest(self, feed: str) -> int:
         return self._documents.get(feed, 0)
 
+    def _note_trouble(self, key: tuple[str, str], standing: StandingSubscription) -> None:
+        if standing.is_troubled:
+            self.troubled.add(key)
+        else:
+            self.troubled.discard(key)
+
     def _remove(self, record: UnsubscriptionRecord) -> None:
         found = self.subscriptions.pop((record.tenant, record.id), None)
         if found is not None:
             self.directory.remove(found.record.tenant, found.record.subscriber, found.record.id)
             self._count(found.record, -1)
+            self.troubled.discard((record.tenant, record.id))
             self.subscription_changes += 1
 
     @property
@@ -334,6 +344,7 @@ class BrokerState:
         packed = PackedSubscriptions({name.removeprefix(_PACKED): arrays[name] for name in names})
         state.subscriptions = StandingSubscriptions(packed)
         state.directory = SubscriptionDirectory(packed=packed)
+        state.troubled = set(state.subscriptions.troubled())
         state.usage = msgpack.decode(arrays["usage"].data, type=dict[str, TenantUsage])
         for publisher, id, sequence in msgpack.decode(arrays["published"].data, type=list[tuple[str, str, int]]):
             state.published.add(publisher, id, sequence)
@@ -378,6 +389,7 @@ class BrokerState:
             standing = each.standing()
             record = standing.record
             state.subscriptions[record.tenant, record.id] = standing
+            state._note_trouble((record.tenant, record.id), standing)
             state._count(record, 1)
             state.directory.add(record.tenant, record.subscriber, record.id)
         state._changes = len(state.subscriptions)

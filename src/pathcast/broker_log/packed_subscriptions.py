@@ -23,7 +23,7 @@ from pathcast.store import TextLookup, Texts, offsets_of, pack
 from .standing_subscription import StandingSubscription, decode_subscription
 
 _SEPARATOR: Final = "\0"
-EARLIER_VERSIONS, SINK, EVERYWHERE = 1, 2, 4
+EARLIER_VERSIONS, SINK, EVERYWHERE, TROUBLED = 1, 2, 4, 8
 _NO_CURSOR: Final = -1
 
 
@@ -42,7 +42,7 @@ class Row(NamedTuple):
         """The row of a subscription and its encoding."""
         record = standing.record
         flags = EARLIER_VERSIONS * (len(standing.versions) > 1) | SINK * (record.sink is not None)
-        flags |= EVERYWHERE * (not record.feeds)
+        flags |= EVERYWHERE * (not record.feeds) | TROUBLED * standing.is_troubled
         settled = _NO_CURSOR if standing.cursor is None else standing.cursor.floor
         return cls(record.tenant, record.id, record.subscriber, encoded, settled, flags)
 

@@ -59,6 +59,11 @@ class StandingSubscription(Struct, gc=False):
         """The versions that may match documents after a position."""
         return self.versions[bisect_right(self.versions[:-1], position + 1, key=_end) :]
 
+    @property
+    def is_troubled(self) -> bool:
+        """Whether somebody should look at it: it has dead letters, or its webhook is sent nothing."""
+        return self.disabled is not None or (self.dead is not None and bool(self.dead.letters))
+
     def own_cursor(self) -> SubscriptionCursor:
         """The cursor, created when it is first needed."""
         self.cursor = self.present_cursor()

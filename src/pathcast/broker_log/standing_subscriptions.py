@@ -14,7 +14,7 @@ from collections.abc import Iterator, MutableMapping
 
 import numpy as np
 
-from .packed_subscriptions import EARLIER_VERSIONS, EVERYWHERE, SINK, PackedSubscriptions, Row
+from .packed_subscriptions import EARLIER_VERSIONS, EVERYWHERE, SINK, TROUBLED, PackedSubscriptions, Row
 from .standing_subscription import SavedSubscription, StandingSubscription, encode_subscription
 
 Key = tuple[str, str]
@@ -117,6 +117,12 @@ class StandingSubscriptions(MutableMapping[Key, StandingSubscription]):
         """The subscriptions with a sink."""
         objects, rows = self._parts(SINK)
         found = [key for key, standing in objects if standing.record.sink is not None]
+        return found if self._packed is None else found + [self._packed.key(row) for row in rows]
+
+    def troubled(self) -> list[Key]:
+        """The subscriptions with dead letters or a disabled webhook."""
+        objects, rows = self._parts(TROUBLED)
+        found = [key for key, standing in objects if standing.is_troubled]
         return found if self._packed is None else found + [self._packed.key(row) for row in rows]
 
     def everywhere(self) -> Iterator[StandingSubscription]:

@@ -15,12 +15,14 @@ from pathcast.errors import PathcastError
 
 from ..broker import Broker
 from ..observation.metrics import Metrics
+from ..observation.recent_activity import RecentActivity
 from ..settings.broker_sections import BrokerSettings, TelemetrySection
 from ..tokens.token_file import Tokens
 from ..uploads.upload_store import UploadStore
 from ..webhooks.signing_keys import FILE, SigningKeys
 from ..webhooks.sink_worker import Observation
 from ..webhooks.webhook_delivery import WebhookDelivery
+from ..workbench.pages import workbench_routes
 from .delivery_wakeups import Wakeups
 from .document_events import DocumentEvents
 from .endpoints import (
@@ -31,11 +33,13 @@ from .endpoints import (
     health_and_document_api,
     log_api,
     pull_api,
+    session_api,
     subscriptions_api,
     tenants_api,
     uploads_api,
 )
 from .event_loop_completions import Completions
+from .inspection import overview_api
 from .metrics import show_metrics
 from .middleware import publication_route
 from .middleware.access_control import AccessControl
@@ -75,19 +79,21 @@ def application(
         ends = [broker.listen(each) for each in ([] if tracing is None else [tracing.processed]) + listeners]
         webhooks.start()
         sweeping = asyncio.create_task(_sweep_forever(uploads))
+        sampling = asyncio.create_task(app.state.recent_activity.sample_forever())
         try:
             yield
         finally:
             sweeping.cancel()
+            sampling.cancel()
             for end in ends:
                 end()
             await webhooks.close()
             if tracing is not None:
                 await asyncio.to_thread(tracing.close)  # it sends what is left, and waits for the collector
 
-    bodies = HeldBytes(settings.connections.bodies)
+    described, bodies = routes(), HeldBytes(settings.connections.bodies)
     app = Starlette(
-        routes=routes(),
+        routes=[*described, *workbench_routes()],
         lifespan=lifespan,
         middleware=[
             *outermost,
@@ -98,11 +104,12 @@ def application(
         exception_handlers={PathcastError: on_pathcast_error, HTTPException: on_http_error},
     )
     app.router.redirect_slashes = False  # a redirect repeats the Host header, and clients may not repeat the body
-    app.state.openapi = openapi(app.routes)
-    app.state.broker = broker
+    app.state.openapi = openapi(described)
+    app.state.broker, app.state.tokens = broker, tokens
     app.state.explaining = asyncio.Semaphore(1)
     app.state.committing = asyncio.Semaphore(1)
     metrics = app.state.metrics = Metrics(broker)
+    app.state.recent_activity = RecentActivity(metrics)
     metrics.gauge("pathcast_body_bytes", "Bytes of request bodies in memory.", lambda: bodies.held)
     metrics.gauge("pathcast_body_limit_bytes", "Largest allowed value of pathcast_body_bytes.", lambda: bodies.limit)
     events = app.state.document_events = DocumentEvents()
@@ -169,6 +176,10 @@ def routes() -> list[Route]:
         Route("/v1/tenants", tenants_api.list_tenants, methods=["GET"]),
         Route("/v1/tenants/{tenant}", tenants_api.get_tenant, methods=["GET"]),
         Route("/v1/tenants/{tenant}", tenants_api.put_tenant, methods=["PUT"]),
+        Route("/v1/session", session_api.get_session, methods=["GET"]),
+        Route("/v1/session", session_api.post_session, methods=["POST"]),
+        Route("/v1/session", session_api.delete_session, methods=["DELETE"]),
+        Route("/v1/overview", overview_api.overview, methods=["GET"]),
         Route("/openapi.json", show_openapi, methods=["GET"]),
         Route("/metrics", show_metrics, methods=["GET"]),
         Route("/healthz", health_and_document_api.health, methods=["GET"]),

@@ -25,6 +25,14 @@ from .subscription_lag import QUANTILES, lags, quantiles
 
 _DOCUMENTS: Final = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 WAYS: Final = ("events", "pull", "webhook")
+# Counters that `reading` returns.
+_READ: Final = (
+    "pathcast_documents_total",
+    "pathcast_deliveries_total",
+    "pathcast_problems_total",
+    "pathcast_webhook_requests_total",
+    "pathcast_webhook_dead_letters_total",
+)
 ANSWERS: Final = ("delivered", "throttled", "gone", "failed")
 
 
@@ -176,6 +184,22 @@ class Metrics:
     def lags(self) -> list[int]:
         """The lag of each cursor; takes long for many subscriptions, and may run in any thread."""
         return lags(self._broker.state, self._broker.matched_to)
+
+    def reading(self) -> tuple[dict[str, float], dict[str, list[tuple[float, float]]]]:
+        """Counters, and cumulative buckets of `publish` and `deliver`, as of now; any thread may ask."""
+        counters = {"subscriptions": float(len(self._broker.state.subscriptions)), "documents": 0.0, "deliveries": 0.0}
+        found = self._registry.restricted_registry(_READ)
+        for family in found.collect():
+            for sample in family.samples:
+                if sample.name.endswith("_total"):
+                    name = sample.name.removeprefix("pathcast_").removesuffix("_total")
+                    counters[" ".join((name, *sample.labels.values()))] = sample.value
+        counters["documents"] = counters["documents accepted"] + counters["documents dead_letter"]
+        counters["deliveries"] = sum(counters[f"deliveries {way}"] for way in WAYS)
+        deliver = [each.buckets()[0] for each in self._deliver.values()]
+        summed = [(text, sum(each[at][1] for each in deliver)) for at, (text, _) in enumerate(deliver[0])]
+        buckets = {"publish": self._publish.buckets()[0], "deliver": summed}
+        return counters, {name: [(float(text), count) for text, count in each] for name, each in buckets.items()}
 
     def text(self, lags: list[int]) -> bytes:
         """All metrics in Prometheus's format. Belongs to the thread of the connections."""

@@ -40,7 +40,7 @@ class ServerSection:
     )
     origins: tuple[str, ...] = key(
         NAMES,
-        "Web origins, such as `https://desk.example.org`, whose pages may send requests without tokens.",
+        "Web origins, such as `https://desk.example.org`, whose pages may send requests without tokens or by session.",
         (),
     )
 

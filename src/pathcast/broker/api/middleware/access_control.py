@@ -2,10 +2,12 @@
 
     no tokens (loopback only)   Host must name this machine, and a browser's page must come from this server
     tokens                      `Authorization: Bearer pathcast_…`; the token's scopes become the request's `Access`
+    tokens, a browser           a session's cookie instead of the header (browser_session.py)
 
 Without tokens, anything that runs on this machine is trusted, but not a web page in a browser on it: the checks of Host
 stop DNS rebinding, those of Origin and Sec-Fetch-Site stop requests that pages of other sites send. With tokens neither
-is needed: browsers never add a token by themselves.
+is needed for programs: browsers never add the header by themselves. They do add the cookie, so requests that use it are
+checked as well. Pages of the workbench hold no data and need no token.
 
 A token that is revoked or expires ends the streams that it opened, at their next event or heartbeat.
 """
@@ -22,8 +24,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from ...tokens.scopes import administers, names_of
 from ...tokens.token import TokenRecord
 from ...tokens.token_file import Tokens
+from ...workbench.pages import is_page
 from ..problems import ProblemError, answered
 from ..request_sender import LOCAL, Access
+from .browser_session import OPEN_OPERATIONS, check_change, check_origin, csrf_token, token_in_cookie
 
 # Asked by machines that start and watch the server; the answers hold no data.
 OPEN_PATHS: Final = frozenset({"/healthz", "/readyz"})
@@ -52,6 +56,9 @@ class AccessControl:
             await self._app(scope, receive, send)
             return
         try:
+            if self._tokens is not None and self._needs_no_token(scope):
+                await self._app(scope, receive, send)
+                return
             record = self._checked(scope)
         except ProblemError as problem:
             await answered(scope, problem)(scope, receive, send)
@@ -72,10 +79,15 @@ class AccessControl:
             # Programs send neither Origin nor Sec-Fetch-Site, so most requests need one pass over their headers.
             self._check_host([value.decode("latin-1") for name, value in scope["headers"] if name == b"host"])
             if any(name in _SENT_BY_BROWSERS for name, _ in scope["headers"]):
-                self._check_origin(Headers(scope=scope), scope)
+                check_origin(Headers(scope=scope), scope, self._origins)
             return None
         headers = Headers(scope=scope)
         kind, _, text = headers.get("authorization", "").partition(" ")
+        if not kind and (cookie := token_in_cookie(headers)) is not None:
+            check_origin(headers, scope, self._origins)
+            check_change(scope, headers, cookie)
+            scope["pathcast.csrf"] = csrf_token(cookie)
+            kind, text = "bearer", cookie
         if kind.lower() != "bearer" or not text.strip():
             raise ProblemError(
                 401,
@@ -97,6 +109,13 @@ class AccessControl:
             )
         return record
 
+    def _needs_no_token(self, scope: Scope) -> bool:
+        """Whether a request is for a page of the workbench, or begins or ends a browser's session."""
+        if (scope["method"], scope["path"]) in OPEN_OPERATIONS:
+            check_origin(Headers(scope=scope), scope, self._origins)
+            return True
+        return scope["method"] in ("GET", "HEAD") and is_page(scope["path"])
+
     def _check_host(self, given: list[str]) -> None:
         name = _host_name(given[0]) if len(given) == 1 else ""
         if not (name in self._hosts or names_this_machine(name)):
@@ -104,23 +123,6 @@ class AccessControl:
                 403,
                 f"the Host header {', '.join(given)[:100]!r} does not name this machine; use localhost, or list the "
                 "name in server.hosts",
-            )
-
-    def _check_origin(self, headers: Headers, scope: Scope) -> None:
-        origin = headers.get("origin")
-        if origin is not None:
-            own = f"{scope['scheme']}://{headers['host']}"
-            if origin.lower() != own.lower() and origin.lower() not in self._origins:
-                raise ProblemError(
-                    403,
-                    f"web pages of origin {origin[:100]!r} have no access; ask the operator to list it in "
-                    "server.origins",
-                )
-        elif headers.get("sec-fetch-site", "none") in ("cross-site", "same-site") and not (
-            scope["method"] == "GET" and headers.get("sec-fetch-mode") == "navigate"
-        ):
-            raise ProblemError(
-                403, "web pages of other sites have no access; ask the operator to list the origin in server.origins"
             )
 
     def _while_valid(self, record: TokenRecord, send: Send) -> Send:

@@ -27,6 +27,7 @@ TAGS: Final = {
     "feeds": "List and configure feeds.",
     "tenants": "Set guards, which limit the documents that a tenant sees.",
     "log": "Read the records of the broker's log, as an administrator.",
+    "sessions": "Begin and end a browser's session, and ask what a token may do.",
     "operation": "Check health and read metrics.",
 }
 # What an error means, unless the operation describes it better.

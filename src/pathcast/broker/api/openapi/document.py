@@ -18,6 +18,7 @@ from starlette.routing import BaseRoute, Route
 from pathcast import __version__
 
 from ..middleware.access_control import OPEN_PATHS
+from ..middleware.browser_session import OPEN_OPERATIONS
 from ..request_bodies import answer
 from .descriptions import ERRORS, TAGS, Answer, Content, Description, DescriptionError, describes, description_of
 
@@ -132,7 +133,7 @@ def _operation(description: Description, references: Mapping[int, Any]) -> dict[
             "content": _contents(description.body, references),
         }
     errors = dict(description.errors)
-    if description.path in OPEN_PATHS:
+    if description.path in OPEN_PATHS or (description.method, description.path) in OPEN_OPERATIONS:
         found["security"] = []
     else:
         # An empty requirement: on the loopback address, no token may be needed.

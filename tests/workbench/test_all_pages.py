@@ -1,0 +1,108 @@
+"""What holds for every page: no serious accessibility violation, light and dark; keyboard; files of the wheel."""
+
+import tomllib
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page, expect
+from setuptools import find_namespace_packages
+
+from pathcast.broker.workbench import pages
+from tests.broker.served_broker import Served
+
+from .browser import NARROW, opened_page, ready
+
+ROOT = Path(__file__).parents[2]
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module", autouse=True)
+def content(broker: Served) -> None:
+    """Something for every page to show."""
+    broker.http.put("/v1/subscriptions/titles", json={"xpath": "//title", "config": {"max_deliver": 1}})
+    for number in range(3):
+        broker.http.post("/v1/feeds/news/documents", content=f"<nitf><title>Rain {number}</title></nitf>")
+    broker.http.post("/v1/feeds/news/documents?invalid=keep", content="<a>\n<b></a>")
+    pulled = broker.http.post("/v1/subscriptions/titles:pull?wait=5&limit=1").json()["deliveries"]
+    broker.http.post("/v1/subscriptions/titles:nack", json={"sequences": [each["sequence"] for each in pulled]})
+
+
+def _violations(page: Page) -> list[str]:
+    found: list[dict[str, Any]] = Axe().run(page).response["violations"]
+    return [
+        f"{each['id']}: {node['html'][:120]}: {node['failureSummary']}"
+        for each in found
+        if each["impact"] in {"serious", "critical"}
+        for node in each["nodes"]
+    ]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("path", pages.PAGES)
+def test_a_page_has_no_serious_accessibility_violation(
+    browser: Browser, broker: Served, path: str, scheme: Literal["light", "dark"]
+) -> None:
+    with opened_page(browser, broker, bypass_csp=True, color_scheme=scheme) as page:
+        ready(page, path)
+        assert _violations(page) == []
+
+
+@pytest.mark.parametrize("path", pages.PAGES)
+def test_a_page_fits_a_telephone(browser: Browser, broker: Served, path: str) -> None:
+    with opened_page(browser, broker, size=NARROW) as page:
+        ready(page, path)
+        assert page.evaluate("document.documentElement.scrollWidth") <= NARROW[0]
+
+
+def test_the_keyboard_reaches_the_content_first_and_the_navigation(page: Page) -> None:
+    ready(page, "/")
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("link", name="Skip to content")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.locator("main")).to_be_focused()
+    ready(page, "/")
+    for _ in range(3):
+        page.keyboard.press("Tab")
+    expect(page.get_by_role("navigation").get_by_role("link").first).to_be_focused()
+
+
+def test_a_person_chooses_dark_pages_and_the_choice_stays(page: Page) -> None:
+    ready(page, "/")
+    light = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    page.get_by_role("button", name="Dark pages").click()
+    dark = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert dark != light
+    ready(page, "/")
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == dark
+    page.get_by_role("button", name="Light pages").click()
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == light
+
+
+def test_the_browser_rejects_text_as_html_inline_scripts_and_other_hosts(browser: Browser, broker: Served) -> None:
+    refused = ("TrustedHTML", "Content Security Policy", "violates the following")
+    with opened_page(browser, broker, refused) as page:
+        ready(page, "/")
+        tried = page.evaluate("try { document.body.innerHTML = '<b>x</b>'; 'done' } catch (error) { error.name }")
+        assert tried == "TypeError"
+        page.evaluate("document.body.append(Object.assign(document.createElement('img'), {src: 'data:,x'}))")
+        assert page.evaluate("fetch('http://127.0.0.1:9/').then(() => 'sent', () => 'refused')") == "refused"
+
+
+def test_the_wheel_has_every_file_of_the_pages() -> None:
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]
+    assert settings["packages"]["find"] == {"where": ["src"]}  # which finds folders without __init__.py, too
+    packages = set(find_namespace_packages(str(ROOT / "src")))
+    patterns = settings["package-data"]["*"]
+    place = Path(pages.__file__).parent
+    files = [place / "shell.html", *(place / "static" / name for name in pages.static_files())]
+    left_out = [
+        file.name
+        for file in files
+        if ".".join(file.parent.relative_to(ROOT / "src").parts) not in packages
+        or not any(fnmatch(file.name, pattern) for pattern in patterns)
+    ]
+    assert len(files) > 5
+    assert left_out == []
