@@ -7,8 +7,8 @@ imports for type checkers in its `__init__`, say where a name comes from); attri
 (`pathcast.Subscriptions`); and text that names a module, as the registry of engines has it.
 
 What only explains a figure does not count: files of the harness that store or present results, docstrings, lines of
-comments, blank lines, the reasons that claims give, and the errors that are raised. Nor do the names and places of files: an import counts as the
-code that it loads, so a figure stays current when a module is renamed.
+comments, blank lines, the reasons that claims give, and the errors that are raised. Nor do the names and places of
+files: an import counts as the code that it loads, so a figure stays current when a module is renamed.
 
 Invariant: the hash depends on texts of files alone, not on their names, Python's version or the checkout's place.
 Cost: each file is parsed twice per process (a package without a stub three times), some 5 ms; an experiment reaches up
@@ -89,11 +89,12 @@ def _code_hash(module: str) -> bytes:
 def _left_out(tree: ast.Module) -> Iterator[ast.stmt | ast.expr]:
     """Imports, text that names modules, and explanations, in the order of the text; none lies in another."""
     found: list[ast.stmt | ast.expr] = [*_explaining(tree)]
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import | ast.ImportFrom):
-            found.append(node)
-        elif isinstance(node, ast.Constant) and _names_a_module(node.value):
-            found.append(node)
+    found += [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        or (isinstance(node, ast.Constant) and _names_a_module(node.value))
+    ]
     end = (0, 0)
     for node in sorted(found, key=lambda node: (node.lineno, node.col_offset)):
         if (node.lineno, node.col_offset) >= end:
