@@ -2,14 +2,14 @@
 
 from dataclasses import replace
 from random import Random
+from typing import Any
 
 import numpy as np
 import pytest
 
 from pathcast import Matcher, Subscriptions
-from pathcast.kernels import Int32s
 from pathcast.matching import Tuning
-from pathcast.matching.automaton.updates.immutable_index_state import Generation, Index
+from pathcast.matching.automaton.updates.immutable_index_state import Generation
 from pathcast.matching.automaton.updates.index_updates import IndexUpdates
 from pathcast.workloads import SubscriptionOptions, generate_documents, generate_subscriptions, news_schema
 from tests.matching.automaton.promotion import at_rest
@@ -132,8 +132,8 @@ def test_what_comes_while_a_delta_is_made_is_pending(monkeypatch: pytest.MonkeyP
     subscriptions, matcher = followed(300, 0)
     work = IndexUpdates._delta
 
-    def slowly(self: IndexUpdates, begun: Generation, *trees: object) -> tuple[Index, int, Int32s]:
-        made = work(self, begun, *trees)  # type: ignore[arg-type]
+    def slowly(self: IndexUpdates, begun: Generation, *layout: Any) -> Any:
+        made = work(self, begun, *layout)
         subscriptions.add_many([*PATHS[360:365], *TREES[:2]])
         self.refresh()
         return made

@@ -301,9 +301,10 @@ def test_room_fits_the_regions_that_a_document_reads_whatever_other_threads_add(
         found.cover(joins._missing(found, np.arange(len(found.of), dtype=np.int32)))
 
     def check(*arguments: Any) -> Any:
-        patterns, room = arguments[5:7]
-        called.append(len(patterns.regions.spans))
-        assert len(room.last.elements) >= len(patterns.regions.spans)
+        base, delta, _, room = arguments[4:8]
+        called.append(len(base.patterns.regions.spans))
+        for index in (base, delta):
+            assert len(room.last.elements) >= len(index.patterns.regions.spans)
         return join_documents(*arguments)
 
     monkeypatch.setattr(joins._Scratch, "fit", fit_before_another_thread_publishes)

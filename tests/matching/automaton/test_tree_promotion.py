@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -115,6 +116,85 @@ def test_what_is_joined_is_not_verified_once_it_is_promoted(monkeypatch: pytest.
     monkeypatch.setattr(Verifier, "verify", count_and_verify)
     assert any(max(matcher.match(document).ids.tolist()) > 120 for document in DOCUMENTS)
     assert set(verified) == {0}
+
+
+CHAINS = [
+    "//*[@id = 'i6']//paragraph",
+    "/news[@kind = 'brief' or @kind = 'report']/head",
+    "//person[@id = 'i3']//text()[. = '4']",
+    "/news//section[@id = 'i2']//*[@id = 'i7']",
+    "//paragraph[not(@lang = 4)][@id = 'i1']",
+    "/news[@serial <= 3]//date[. <= 2]",
+    "//section[@kind = 'x' or title]//paragraph[@id > 1]",
+]
+# Left to the verifier: deeper than twigs and chains are followed, and with a value too long to assemble.
+ODD = [
+    b"<news serial='2' kind='brief'><head/>" + b"<section id='i2'>" * 70 + b"<paragraph id='i7'/>" + b"</section>" * 70,
+    b"<news serial='1'><head><title>4</title><date>" + b" " * 5_000 + b"<date>1</date></date></head>",
+]
+
+
+def odd_documents() -> list[bytes]:
+    return [*DOCUMENTS, *[document + b"</news>" for document in ODD]]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_base_and_delta_together_find_what_the_reference_finds(seed: int) -> None:
+    patterns = [*JOINED, *OTHERS, *CHAINS]
+    Random(seed).shuffle(patterns)
+    subscriptions, matcher = followed(patterns[:140], patterns[140:154])
+    made = at_rest(matcher)
+    assert made.delta is not None and made.delta.trees is not None and len(made.delta.trees.gated.joins)
+    assert made.base.trees is not None and len(made.base.trees.gated.joins)
+    reference = subscriptions.compile(engine="reference")
+    expected = [reference.match(document).ids.tolist() for document in odd_documents()]
+    assert [matcher.match(document).ids.tolist() for document in odd_documents()] == expected
+    assert [found.ids.tolist() for found in matcher.match_many(odd_documents())] == expected
+    assert at_rest(matcher).delta is made.delta
+
+
+def test_base_and_delta_look_up_a_value_once() -> None:
+    _, matcher = followed(["/a[@k = 1]/b", *JOINED[:119]], ["/a[@k = 1]/c", *JOINED[120:133]])
+    made = at_rest(matcher)
+    assert made.delta is not None and made.delta.trees is not None and made.base.trees is not None
+    of_delta, of_base = (index.trees.gated.joins._tests for index in (made.delta, made.base) if index.trees)
+    assert of_delta.table.size >= of_base.table.size
+    before = int(of_delta.statistics.hits.sum())
+    assert matcher.match("<a k='1'><b/><c/></a>").ids.tolist() == [1, 121]
+    assert int(of_delta.statistics.hits.sum()) == before + 1
+
+
+@pytest.mark.parametrize(
+    ("pattern", "document"),
+    [
+        ("/a[@k = 7]/c", "<a k='7'><c/></a>"),
+        ("/a[b[@k = 1]][c]", "<a><b k='1'/><c/></a>"),
+        ("//b[@k = 1]//c/x", f"<a><b k='1'>{'<x/>' * 70}</b><b k='1'><c><x/></c></b></a>"),
+        ("//b[@k = 1]//c/x", f"<a><b k='1'><c><x/></c></b><b k='1'>{'<x/>' * 70}</b></a>"),
+        ("//b[@k = 1]//c/x", f"<a><b k='1'>{'<x/>' * 70}<c><x/></c></b></a>"),
+    ],
+    ids=[
+        "a value seen before",
+        "to verify",
+        "a chain, undecided first",
+        "a chain, undecided then",
+        "a chain, undecided",
+    ],
+)
+def test_what_only_the_delta_waits_for_is_found(pattern: str, document: str) -> None:
+    subscriptions = Subscriptions(tuning=SOON)
+    subscriptions.add_many(["/a[@k = 1]/c", "/a[b[@k = 2]][d]", "//b[@k = 2]//c/y", *JOINED[:100]])
+    matcher = subscriptions.compile(engine="automaton")
+    assert matcher.match(document).ids.tolist() == []
+    number = subscriptions.add(pattern)
+    for xpath in JOINED[101:110]:
+        subscriptions.add(xpath)
+        matcher.match("<a/>")
+        at_rest(matcher)
+    made = at_rest(matcher)
+    assert made.delta is not None and made.base.patterns < number <= made.base.patterns + made.delta.patterns
+    assert matcher.match(document).ids.tolist() == [number]
+    assert [found.ids.tolist() for found in matcher.match_many([document] * 2)] == [[number]] * 2
 
 
 @pytest.mark.slow

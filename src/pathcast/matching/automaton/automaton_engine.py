@@ -25,6 +25,7 @@ from pathcast.errors import LimitError
 from pathcast.kernels import AnyArray, Int32s, Int64s
 
 from ..engine_contract import Costs, Engine, Entries, Offsets, SharedEntries
+from ..results.subscriptions_by_pattern_kernels import DocumentEntries
 from ..table.pattern_table import MergedNumbers, PatternTable
 from .paths.automaton_walk_buffers import Scratches
 from .paths.automaton_walk_kernels import (
@@ -170,13 +171,12 @@ class AutomatonEngine:
         if numbers is None or made.base.trees is None:
             self._count(batch.element_count)
             return offsets, entries, walked
-        candidates, matching = 0, 0
-        for index, gates in zip(made.indexes, opened, strict=True):
-            if index.trees is not None:
-                offsets, entries, tried, more = index.trees.add_matches(
-                    batch, numbers, gates, offsets, entries, made.entries
-                )
-                candidates, matching = candidates + tried, matching + more
+        from .verify.tree_pattern_matcher import add_matches
+
+        parts = [(index.trees, gates) for index, gates in zip(made.indexes, opened, strict=True) if index.trees]
+        matchers, of_matchers = zip(*parts, strict=True)
+        plain = DocumentEntries(offsets, entries)
+        offsets, entries, candidates, matching = add_matches(matchers, batch, numbers, of_matchers, plain, made.entries)
         self._count(batch.element_count, candidates, matching)
         self._updates.seen(len(batch))
         return offsets, entries, walked
@@ -325,7 +325,7 @@ class AutomatonEngine:
     def costs(self) -> Costs:
         """The cost of the patterns that were verified; those that joins decide cost next to nothing."""
         made = self._updates.current
-        return Costs.of([index.trees.verifier.costs() for index in made.indexes if index.trees is not None])
+        return Costs.of([] if made.base.trees is None else [made.base.trees.verifier.costs()])
 
     def statistics(self) -> dict[str, int | float]:
         made = self._updates.current

@@ -104,9 +104,9 @@ class BoundTests:
     with the node of the path that leads to it, must be verified.
     """
 
-    def __init__(self, names: Names) -> None:
-        self._names = names
-        self.demands = DemandTable(names)
+    def __init__(self, names: Names, demands: DemandTable | None = None, first: int = 0) -> None:
+        self._names, self._first = names, first
+        self.demands = DemandTable(names) if demands is None else demands
         self._read: dict[Condition | _StringValueTest, Demand | None] = {}
         self.begin = Growing(np.int64, [0])
         self._tests, self._places, self._nodes = Growing(np.int32), Growing(np.int32), PathNodes()
@@ -162,6 +162,20 @@ class BoundTests:
     def nodes(self, trie: Trie) -> Int32s:
         """The node of each test, all inserted into the trie."""
         return self._nodes.insert(trie)
+
+    def since(self, first: int) -> "BoundTests":
+        """The patterns from number `first` on, as of now; their tests keep their numbers and have their nodes."""
+        if not first:
+            return self
+        alternative = self._alternatives.view[first]
+        test, code = self.begin.view[alternative], self._chain_begin.view[alternative]
+        found = BoundTests(self._names, self.demands, first)
+        found._alternatives = Growing.over(self._alternatives.view[first:] - alternative)
+        found.begin = Growing.over(self.begin.view[alternative:] - test)
+        found._chain_begin = Growing.over(self._chain_begin.view[alternative:] - code)
+        found._tests, found._places = Growing.over(self._tests.view[test:]), Growing.over(self._places.view[test:])
+        found._nodes, found._chains = PathNodes(self._nodes.view[test:]), Growing.over(self._chains.view[code:])
+        return found
 
     def decided(self, count: int) -> Bools:
         """Which of the first `count` patterns one element decides, chains included."""
@@ -228,12 +242,13 @@ class BoundTests:
         chosen_here = (chosen - begin[owners]).astype(np.int32)
         uppers, briefs = _divided(chains, items, codes, np.where(is_chain[owners], chosen_here, -1))
         own, patterns = nodes[chosen] == OWN, pattern_of[owners]
+        numbers_of_all = (patterns + self._first).astype(np.int32)
         behind = np.where(own, gate_of[patterns], gates_of_tests[chosen])
         at_gate = np.argsort(behind, kind="stable")
         return JoinRows(
             keys=keys[chosen],
             limits=limits[chosen],
-            entries=np.where(own | is_chain[owners], entries[patterns], CALLED - patterns).astype(np.int32),
+            entries=np.where(own | is_chain[owners], entries[patterns], CALLED - numbers_of_all).astype(np.int32),
             below=below[owners],
             rest_begin=rest_begin,
             rests=keys[rest],
@@ -241,7 +256,7 @@ class BoundTests:
             chain_begin=chains,
             chain_codes=codes,
             chain_limits=chain_limits,
-            chain_patterns=patterns.astype(np.int32),
+            chain_patterns=numbers_of_all,
             chain_uppers=uppers,
             chain_briefs=briefs,
             gate_begin=np.searchsorted(behind[at_gate], np.arange(gates + 1)).astype(np.int64),

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pathcast.documents import BatchMaxima, DocumentBatch
+from pathcast.documents import DocumentBatch
 from pathcast.kernels import Bools, Int32s, Int64s
 
 from ...arrays.bitset_kernels import Marks
@@ -25,9 +25,12 @@ from .state_value_join_kernels import (
     BLOCK,
     CROWDED,
     MISS,
+    MISS_DELTA,
     O_CALLED,
     O_ENTRIES,
     O_ROWS,
+    IndexedPatterns,
+    JoinedRoom,
     JoinMarks,
     JoinScratch,
     SeenPlaces,
@@ -57,19 +60,19 @@ from .waiting_patterns_by_state_kernels import (
 
 
 class _Scratch(threading.local):
-    """Buffers of a join; one set per thread, for one object of regions."""
+    """Buffers of a join; one set per thread."""
 
     def __init__(self, queued: int) -> None:
-        self.of: StateRegions | None = None
+        self.tests: ValueTests | None = None
         self.room = _new_room(queued)
 
     def fit(
-        self, regions: StateRegions, states: int, elements: int, values: int, entries: int, patterns: int, names: int
+        self, tests: ValueTests, states: int, elements: int, values: int, entries: int, patterns: int, names: int
     ) -> None:
-        """Make room for `states` states, and the rest; stamps restart with other regions."""
-        if self.of is not regions:
-            self.of = regions
-            self.room = self.room._replace(last=_new_last(0))
+        """Make room for `states` states, and the rest; what is cached of values belongs to `tests`."""
+        if self.tests is not tests:
+            self.tests = tests
+            self.room.cache.rows.fill(0)
         room = self.room
         if len(room.chains.named) < max(names + 1, elements):
             named = np.zeros((2 * max(names + 1, elements), N_COLUMNS), dtype=np.int64)
@@ -169,6 +172,13 @@ class JoinedEntries(NamedTuple):
     looked_at: int
 
 
+class ElementStates(NamedTuple):
+    """The state of each element of a batch, -1 for none, as a number of `states`."""
+
+    states: States
+    of: Int32s
+
+
 class Joins:
     """Patterns by bound tests: those that one element decides, and others that are called for verification."""
 
@@ -191,39 +201,52 @@ class Joins:
     def match(
         self,
         batch: DocumentBatch,
-        largest: BatchMaxima,
         translation: Int32s,
-        states: States,
-        of: Int32s,
+        mine: ElementStates,
         entries: int,
         patterns: int,
         names: int,
+        beside: "tuple[Joins, ElementStates] | None" = None,
     ) -> JoinedEntries:
-        """The patterns that match; `of` has the state of each element of the batch, -1 for none.
+        """The patterns that match, and those of another index with the same table of tests, if one is `beside`.
 
-        `names` is larger than every number in `translation`.
+        `names` is larger than every number in `translation`, `entries` and `patterns` than all that is found.
         """
-        scratch, count = self._scratch, len(batch)
-        offsets = np.zeros((O_ROWS, count + 1), dtype=np.int64)
-        unknown = np.zeros(count, dtype=np.bool_)
-        if not len(self.rows.keys):
-            return JoinedEntries(offsets[O_ENTRIES], of[:0], offsets[O_CALLED], of[:0], unknown, 0)
-        regions = self._of(states)
+        if beside is not None and not len(beside[0]):
+            beside = None
+        if beside is not None and not len(self):
+            return beside[0].match(batch, translation, beside[1], entries, patterns, names)
+        count, largest = len(batch), batch.largest()
+        found = JoinedRoom(np.zeros((O_ROWS, count + 1), dtype=np.int64), np.zeros(count, dtype=np.bool_))
+        offsets = found.offsets
+        if not len(self):
+            return JoinedEntries(offsets[O_ENTRIES], mine.of[:0], offsets[O_CALLED], mine.of[:0], found.unknown, 0)
+        regions, tests, scratch = self._of(mine.states), self._tests, self._scratch
+        regions_beside = regions if beside is None else beside[0]._of(beside[1].states)
+        # The later table has all tests of the earlier one, with the same numbers.
+        if beside is not None and beside[0]._tests.table.size > tests.table.size:
+            tests = beside[0]._tests
         # An upper bound of the values looked up: attributes, text nodes, and string-values, each twice.
         value_count = 2 * largest.elements + largest.attributes + largest.texts
-        scratch.fit_text(self._tests.filter.longest)
+        scratch.fit_text(tests.filter.longest)
         scratch.room.counts[J_LOOKED] = 0
         elements, values, done = batch.elements, batch.values, 0
         while done < count:
-            found = regions.patterns  # read once: another thread may publish more states at any moment
-            states_found = len(found.regions.spans)
-            scratch.fit(regions, states_found, largest.elements, value_count, entries, patterns, names)
-            room = scratch.room
-            done = join_documents(elements, values, translation, of, self._tests, found, room, unknown, offsets, done)
+            # Regions are read once: another thread may publish more states at any moment.
+            base = delta = IndexedPatterns(mine.of, regions.patterns)
+            if beside is not None:
+                delta = IndexedPatterns(beside[1].of, regions_beside.patterns)
+            states = max(len(base.patterns.regions.spans), len(delta.patterns.regions.spans))
+            scratch.fit(tests, states, largest.elements, value_count, entries, patterns, names)
+            room, has_delta = scratch.room, beside is not None
+            done = join_documents(elements, values, translation, tests, base, delta, has_delta, room, found, done)
             if done < count:
+                begin, next_begin, end = batch.offsets[done], batch.offsets[done + 1], batch.offsets[-1]
                 if room.counts[J_WHY] == MISS:
-                    begin, end = batch.offsets[done], batch.offsets[-1]
-                    regions = self._covering(regions, of[begin:end], of[begin : batch.offsets[done + 1]])
+                    regions = self._covering(regions, mine.of[begin:end], mine.of[begin:next_begin])
+                elif room.counts[J_WHY] == MISS_DELTA and beside is not None:
+                    of = beside[1].of
+                    regions_beside = beside[0]._covering(regions_beside, of[begin:end], of[begin:next_begin])
                 elif room.counts[J_WHY] == CROWDED:
                     scratch.lengthen_queue()
                 else:
@@ -231,7 +254,7 @@ class Joins:
         room = scratch.room
         entries_found, called = room.out[: offsets[O_ENTRIES, -1]], room.called_out[: offsets[O_CALLED, -1]]
         looked_at = int(room.counts[J_LOOKED])
-        return JoinedEntries(offsets[O_ENTRIES], entries_found, offsets[O_CALLED], called, unknown, looked_at)
+        return JoinedEntries(offsets[O_ENTRIES], entries_found, offsets[O_CALLED], called, found.unknown, looked_at)
 
     def cover(self, states: States) -> None:
         """Build the regions of all existing states, as far as there is room."""

@@ -79,7 +79,7 @@ from .waiting_patterns_by_state_kernels import (
 NONE, CHAIN = -1, -2
 # In place of an entry, CALLED - pattern: the pattern must be verified.
 CALLED = -2
-DONE, MISS, FULL, CROWDED = range(4)
+DONE, MISS, MISS_DELTA, FULL, CROWDED = range(5)
 # The number of rows whose second tests are compared with the elements' bits at a time.
 BLOCK = 256
 # Rows of offsets: of entries, and of patterns that must be verified.
@@ -106,6 +106,13 @@ class JoinPatterns(NamedTuple):
     chains: Chains
 
 
+class IndexedPatterns(NamedTuple):
+    """Patterns of one index, and the state of each element in it."""
+
+    states: Int32s
+    patterns: JoinPatterns
+
+
 class SeenPlaces(NamedTuple):
     """The element at each place, seen from an element, and the bits of the tests that it passes."""
 
@@ -119,6 +126,16 @@ class JoinMarks(NamedTuple):
     matched: Marks
     looked: Marks
     called: Marks
+
+
+class JoinedRoom(NamedTuple):
+    """Where results of a batch go: `offsets` has a row for entries and one for patterns that must be verified.
+
+    `unknown` marks the documents that are left to the verifier as a whole.
+    """
+
+    offsets: Writable[Matrix[Int64s]]
+    unknown: Writable[Bools]
 
 
 class JoinScratch(NamedTuple):
@@ -287,26 +304,48 @@ def write_matches(written, scratch):
     return written
 
 
+@rare
+def join_index(first, last, elements, translation, index, scratch):
+    """Mark the patterns of one index that a document matches, and those to verify; False if the queue has no room.
+
+    All that is kept about an index while its patterns are found has a stamp of its own.
+    """
+    states, patterns, counts, queue = index.states, index.patterns, scratch.counts, scratch.queue
+    regions, spans = patterns.regions, patterns.regions.spans
+    counts[J_STAMP] += 1
+    counts[J_QUEUED] = 0
+    if len(patterns.chains.codes):
+        link_names(first, last, elements.names, translation, counts[J_STAMP], scratch.chains.named)
+    prefetch_regions(first, last, states, regions)
+    for element in range(first, last):
+        state = states[element]
+        if spans[state, S_FIRST] < spans[state, S_END] and not queue_element(
+            element, first, state, elements, regions, scratch.ups, scratch.passed, scratch.last, queue, counts
+        ):
+            return False
+    find_runs(regions, patterns.rows, queue, scratch.recent, counts)
+    take_rows(first, elements, translation, patterns, queue, scratch)
+    return True
+
+
 @kernel
 def join_documents(
     elements: Elements,
     values: Values,
     translation: Int32s,
-    states: Int32s,
     tests: ValueTests,
-    patterns: JoinPatterns,
+    base: IndexedPatterns,
+    delta: IndexedPatterns,
+    has_delta: bool,
     scratch: JoinScratch,
-    unknown: Writable[Bools],
-    offsets: Writable[Matrix[Int64s]],
+    found: JoinedRoom,
     start: int,
 ) -> int:
     """The entries of each document from `start` on, ascending; return the first document that is not done, and why.
 
-    Also the patterns that must be verified. `offsets` has two rows, for entries and for these patterns. `unknown` marks
-    the documents that are left to the verifier as a whole.
+    Also the patterns that must be verified. The values of a document are looked up once, for base and delta.
     """
-    counts, passed, queue, called = scratch.counts, scratch.passed, scratch.queue, scratch.marks.called
-    regions, spans = patterns.regions, patterns.regions.spans
+    counts, called, offsets = scratch.counts, scratch.marks.called, found.offsets
     for document in range(start, len(elements.offsets) - 1):
         first, last = elements.offsets[document], elements.offsets[document + 1]
         written, called_before = offsets[O_ENTRIES, document], offsets[O_CALLED, document]
@@ -314,30 +353,23 @@ def join_documents(
         if called_before + 64 * len(called.bits) + 8 > len(scratch.called_out):
             counts[J_WHY] = FULL
             return document
-        counts[J_STAMP] += 1
-        counts[J_QUEUED] = 0
-        covered = has_regions(first, last, states, spans)
-        if covered == MAYBE:
-            counts[J_WHY] = MISS
+        covered = has_regions(first, last, base.states, base.patterns.regions.spans)
+        covered_beside = has_regions(first, last, delta.states, delta.patterns.regions.spans) if has_delta else YES
+        if covered == MAYBE or covered_beside == MAYBE:
+            counts[J_WHY] = MISS if covered == MAYBE else MISS_DELTA
             return document
-        found = covered == YES and note_values(
-            first, last, elements.names, values, translation, tests, scratch.cache, scratch.text, passed, counts
+        decided = (covered == YES and covered_beside == YES) and note_values(
+            first, last, elements.names, values, translation, tests, scratch.cache, scratch.text, scratch.passed, counts
         )
-        unknown[document] = not found
-        if not found:
+        found.unknown[document] = not decided
+        if not decided:
             continue
-        if len(patterns.chains.codes):
-            link_names(first, last, elements.names, translation, counts[J_STAMP], scratch.chains.named)
-        prefetch_regions(first, last, states, regions)
-        for element in range(first, last):
-            state = states[element]
-            if spans[state, S_FIRST] < spans[state, S_END] and not queue_element(
-                element, first, state, elements, regions, scratch.ups, passed, scratch.last, queue, counts
-            ):
-                counts[J_WHY] = CROWDED
-                return document
-        find_runs(regions, patterns.rows, queue, scratch.recent, counts)
-        take_rows(first, elements, translation, patterns, queue, scratch)
+        # Marks of a document that starts again, with a longer queue, are only set again.
+        if not join_index(first, last, elements, translation, base, scratch) or (
+            has_delta and not join_index(first, last, elements, translation, delta, scratch)
+        ):
+            counts[J_WHY] = CROWDED
+            return document
         written = write_matches(written, scratch)
         called_end = read_few_marks(called.bits, called.summary, scratch.called_out, called_before)
         if written < 0:

@@ -82,6 +82,17 @@ class Twigs:
         """The node of each branch, all inserted into the trie; LIFT for a lift."""
         return self._nodes.insert(trie)
 
+    def since(self, first: int) -> "Twigs":
+        """The patterns from number `first` on, as of now; their branches have their nodes."""
+        if not first:
+            return self
+        tie, found = self.begin.view[first], Twigs()
+        found.begin = Growing.over(self.begin.view[first:] - tie)
+        found._nodes, found._climb_begin = PathNodes(self._nodes.view[tie:]), Growing.over(self._climb_begin.view)
+        found._places, found._climbs = Growing.over(self._places.view[tie:]), Growing.over(self._climbs.view[tie:])
+        found._climb_steps = Growing.over(self._climb_steps.view)
+        return found
+
     def are(self, count: int) -> Bools:
         """Which of the first `count` patterns are twigs."""
         return np.diff(self.begin.view[: count + 1]) > 0

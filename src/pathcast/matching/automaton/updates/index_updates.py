@@ -58,7 +58,6 @@ class IndexUpdates:
         self.evictions = self.promotions = 0
         self._pending = PendingPaths()
         self._trees = trees
-        self._delta_trees: TreeStore | None = None  # only those of the delta
         self._merged = 0  # merged trees that are in no index yet
         self._worker: threading.Thread | None = None
         self._selection_is_due = False
@@ -226,17 +225,11 @@ class IndexUpdates:
             into_base = self._delta_is_large(begun)
             if self._trees is not None:
                 self._trees.place()  # at every promotion, so that documents never wait for very many
-            layout = self._layout(begun.entries) if into_base else None
-            trees = [] if self._trees is None else self._trees.entries(begun.base.patterns, begun.patterns)
-            if trees and self._delta_trees is None:
-                from ..verify.tree_pattern_store import TreeStore
-
-                self._delta_trees = TreeStore(self.table)
-            delta_trees = self._delta_trees
+            layout, names = self._layout(begun.entries, 0 if into_base else begun.base.patterns), len(self.table.names)
         if into_base:
             made, gated = self._base(layout, begun.entries, begun.names, begun.base.states)
         else:
-            delta, names, symbols = self._delta(begun, trees, delta_trees)
+            delta, gated, symbols = self._delta(begun, layout, names)
         with self.lock:
             latest = self.current
             if latest.base.states.gate_of_node is not begun.base.states.gate_of_node:
@@ -246,27 +239,22 @@ class IndexUpdates:
             if into_base:
                 made = self._with_trees(made, gated)
             else:
+                if self._trees is not None and gated is not None:
+                    delta = delta._replace(trees=self._trees.matcher(gated, begun.base.patterns))
                 made = latest._replace(delta=delta, entries=begun.entries, names=names, symbols=symbols)
                 self._pending = PendingPaths(made.patterns - made.pending_trees)
             self.current = self._with_pending(made, latest.entries, latest.names) or self._rebuilt(made.base.states)
 
-    def _delta(self, begun: Generation, trees: list[int], store: "TreeStore | None") -> tuple[Index, int, Int32s]:
-        """An index of the patterns that the base lacks, for the label paths that it knows; names and their symbols.
-
-        The first trees are those that `store` already has.
-        """
-        layout = None
-        if store is not None:
-            store.add(trees[len(store) :])
-            layout = store.layout()
-        names = len(self.table.names)
+    def _delta(
+        self, begun: Generation, layout: "TreeLayout | None", names: int
+    ) -> tuple[Index, "GatedTrees | None", Int32s]:
+        """An index of the patterns that the base lacks, for the label paths that it knows; its trees; and symbols."""
         symbols = symbols_for(self.table, names)
         old, limit = begun.base.states, self.table.tuning.state_bytes // 8
         delta, gated = self._index(layout, range(old.entry_limit, begun.entries), symbols, old, limit)
-        if store is not None and gated is not None:
+        if gated is not None:
             gated.joins.cover(delta.states)
-            delta = delta._replace(trees=store.matcher(gated))
-        return delta, names, symbols
+        return delta, gated, symbols
 
     def _rebuilt(self, old: States | None) -> Generation:
         """A generation with the whole table in its base, computed for the label paths that `old` knows."""
@@ -275,11 +263,12 @@ class IndexUpdates:
         made, gated = self._base(self._layout(entries), entries, names, old)
         return self._with_trees(made, gated)
 
-    def _layout(self, entries: int) -> "TreeLayout | None":
-        """The trees below an entry, ready to be laid out."""
+    def _layout(self, entries: int, first: int = 0) -> "TreeLayout | None":
+        """The trees below an entry, ready to be laid out, from number `first` on."""
         if self._trees is None and not len(self.table.trees):
             return None
-        return self._trees_below(entries).layout()
+        trees = self._trees_below(entries)
+        return trees.layout(first) if first < len(trees) or not first else None
 
     def _base(
         self, layout: "TreeLayout | None", entries: int, names: int, old: States | None
@@ -292,7 +281,6 @@ class IndexUpdates:
     def _with_trees(self, made: Generation, gated: "GatedTrees | None") -> Generation:
         """The generation with all trees of the store, and nothing pending."""
         self._pending = PendingPaths(0 if gated is None else gated.patterns)
-        self._delta_trees = None
         self._merged = 0
         if self._trees is None:
             return made

@@ -150,8 +150,11 @@ class Access:
         listed: int,
         patterns: int,
         joined: JoinedEntries,
+        first: int = 0,
     ) -> tuple[Int64s, Int32s]:
         """The candidates of each document, ascending, given its open gates; `patterns` is their current number.
+
+        Patterns called elsewhere are numbered from `first` on.
 
         Gates from `listed` on may be open although they are not listed.
 
@@ -162,7 +165,7 @@ class Access:
             return np.zeros(len(batch) + 1, dtype=np.int64), gates
         room = self._fitting(patterns)
         open_gates = ListedGates(gate_offsets, gates, listed)
-        called = CalledPatterns(joined.called_offsets, joined.called, joined.unknown)
+        called = CalledPatterns(joined.called_offsets, joined.called, joined.unknown, first)
         elements, values = batch.elements, batch.values
         offsets = np.zeros(len(batch) + 1, dtype=np.int64)
         done = 0

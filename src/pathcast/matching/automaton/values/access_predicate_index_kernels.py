@@ -67,11 +67,15 @@ class ListedGates(NamedTuple):
 
 
 class CalledPatterns(NamedTuple):
-    """The patterns that other tests call in each document; `unknown` documents may have any value."""
+    """The patterns that other tests call in each document; `unknown` documents may have any value.
+
+    The index has the patterns from number `first` on.
+    """
 
     offsets: Int64s
     patterns: Int32s
     unknown: Bools
+    first: int
 
 
 class GatePatterns(NamedTuple):
@@ -315,9 +319,12 @@ def open_all(document, gates, calls):
 def take_called(document, called, gate_of, listed, calls):
     """Mark the patterns that other tests called and whose gate is open, or not listed."""
     for index in range(called.offsets[document], called.offsets[document + 1]):
-        gate = np.uint64(gate_of[called.patterns[index]])
+        pattern = called.patterns[index] - called.first
+        if not 0 <= pattern < len(gate_of):
+            continue  # of another index
+        gate = np.uint64(gate_of[pattern])
         if np.int64(gate) >= listed or is_open(gate, calls.open_gates):
-            mark_with_summary(calls.marks.bits, calls.marks.summary, called.patterns[index])
+            mark_with_summary(calls.marks.bits, calls.marks.summary, pattern)
             calls.state[S_CALLED] += 1
 
 

@@ -78,9 +78,17 @@ class Clauses:
         self._tests_of.extend(ends_of([len(alternative) for alternative in tests], self._tests.size))
         self._tests.extend(np.array([test for alternative in tests for test in alternative], dtype=np.int32))
 
-    def rows(self) -> ClauseRows:
-        """The clauses as of now."""
-        return ClauseRows(self._clauses.view, self._alternatives.view, self._tests_of.view, self._tests.view)
+    def rows(self, first: int = 0) -> ClauseRows:
+        """The clauses as of now, of the patterns from number `first` on."""
+        clause = self._clauses.view[first]
+        alternative = self._alternatives.view[clause]
+        test = self._tests_of.view[alternative]
+        return ClauseRows(
+            self._clauses.view[first:] - clause,
+            self._alternatives.view[clause:] - alternative,
+            self._tests_of.view[alternative:] - test,
+            self._tests.view[test:],
+        )
 
     # As arrays: on disk, and from other processes.
 

@@ -9,21 +9,22 @@ Invariant: a matcher shows the patterns that its store had when the matcher was 
 Cost: the look-ups of a document's values and states, and the verification of its candidates.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from pathcast.documents import DocumentBatch
-from pathcast.kernels import Int32s
+from pathcast.kernels import Bools, Int32s
 
 from ...engine_contract import Entries, Offsets
 from ...results.match_expansion_kernels import merge_joined
 from ...results.subscriptions_by_pattern_kernels import DocumentEntries
 from ...table.pattern_table import PatternTable
 from ..paths.gates_opened_by_documents import OpenGates
-from ..state_test_joins.state_value_join import Joins
-from ..twigs.twig_join import TwigJoins, TwigsFound
+from ..state_test_joins.state_value_join import ElementStates, JoinedEntries, Joins
+from ..twigs.twig_join import TwigJoins
 from ..values.access_predicate_index import Access
 from .candidate_verifier import Patterns, Verifier
 
@@ -54,12 +55,16 @@ class Matched(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CandidateMatcher:
-    """The first `patterns` of a store, with the joins and access predicates of those that have a gate."""
+    """The first `patterns` of a store, with the joins and access predicates of those that have a gate.
+
+    The latter start at number `first`, and are numbered from 0 on in `gated.access`.
+    """
 
     table: PatternTable
     gated: GatedTrees
     verifier: Verifier
     programs: Patterns
+    first: int
     patterns: int
     entries: int
 
@@ -68,50 +73,68 @@ class CandidateMatcher:
         """Whether finding patterns needs the states of elements."""
         return len(self.gated.joins) > 0 or len(self.gated.twigs) > 0
 
-    def add_matches(
-        self,
-        batch: DocumentBatch,
-        names: Int32s,
-        opened: OpenGates,
-        offsets: Offsets,
-        entries: Entries,
-        entry_count: int,
-    ) -> Matched:
-        """A batch's entries, merged with those of the trees that match.
+    def verified(
+        self, batch: DocumentBatch, names: Int32s, opened: OpenGates, joined: JoinedEntries
+    ) -> tuple[DocumentEntries, Bools]:
+        """The candidates of each document, and which of them match."""
+        offsets, candidates = self.gated.access.candidates(
+            batch, names, opened.offsets, opened.gates, opened.listed, self.patterns, joined, self.first
+        )
+        if self.first and len(candidates):
+            candidates += np.int32(self.first)
+        holding = self.verifier.verify(batch, offsets, candidates, self.programs, names)
+        entries = self.programs.entries[candidates] if len(candidates) else candidates
+        return DocumentEntries(offsets, entries), holding
 
-        `names` has the table's number of each name of the batch, `entry_count` is larger than all entries of the batch.
-        """
-        states, of, largest = opened.states, opened.of, batch.largest()
-        count, name_count = max(self.entries, entry_count), len(self.table.names)
-        joined = self.gated.joins.match(batch, largest, names, states, of, count, self.patterns, name_count)
-        twigs = TwigsFound(np.zeros(len(offsets), dtype=np.int64), joined.entries[:0], joined.unknown, 0)
-        if len(self.gated.twigs):
-            twigs = self.gated.twigs.match(batch, largest.elements, names, states, of, name_count)
-            joined = joined._replace(unknown=joined.unknown | twigs.unknown)
-        unknown = _SET in joined.unknown.tobytes()
-        if unknown:
-            opened = opened.with_all(batch.offsets, np.flatnonzero(joined.unknown))
-        candidate_offsets, candidates = self.gated.access.candidates(
-            batch, names, opened.offsets, opened.gates, opened.listed, self.patterns, joined
-        )
-        holding = self.verifier.verify(batch, candidate_offsets, candidates, self.programs, names)
-        more = self.programs.entries[candidates] if len(candidates) else candidates
-        looked_at = len(candidates) + joined.looked_at + twigs.looked_at
-        if len(batch) == 1:  # without a kernel and its arguments, which take as long as matching a short document
-            found = (entries, more[holding]) if unknown else (entries, joined.entries, twigs.entries, more[holding])
-            out = np.concatenate(found)
-            return Matched(np.array([0, len(out)]), out, looked_at, len(out) - len(entries))
-        room = len(entries) + len(joined.entries) + len(twigs.entries) + int(np.count_nonzero(holding))
-        out = np.empty(room, dtype=np.int32)
-        out_offsets = np.zeros(len(offsets), dtype=np.int64)
-        written = merge_joined(
-            DocumentEntries(offsets, entries),
-            DocumentEntries(joined.offsets, joined.entries),
-            DocumentEntries(twigs.offsets, twigs.entries),
-            DocumentEntries(candidate_offsets, more),
-            holding,
-            joined.unknown,
-            out_offsets,
-            out,
-        )
-        return Matched(out_offsets, out[:written], looked_at, written - len(entries))
+
+def add_matches(
+    matchers: Sequence[CandidateMatcher],
+    batch: DocumentBatch,
+    names: Int32s,
+    opened: Sequence[OpenGates],
+    found: DocumentEntries,
+    entry_count: int,
+) -> Matched:
+    """A batch's entries, merged with those of the trees that match; all matchers are of one store.
+
+    The first matcher knows all trees. `names` has the table's number of each name of the batch, `entry_count` is larger
+    than all entries of the batch.
+    """
+    first, name_count = matchers[0], len(matchers[0].table.names)
+    states = [ElementStates(gates.states, gates.of) for gates in opened]
+    beside = (matchers[1].gated.joins, states[1]) if len(matchers) > 1 else None
+    entries = max(entry_count, *[matcher.entries for matcher in matchers])
+    joined = first.gated.joins.match(batch, names, states[0], entries, first.patterns, name_count, beside)
+    twigs = [
+        matcher.gated.twigs.match(batch, batch.largest().elements, names, of.states, of.of, name_count)
+        for matcher, of in zip(matchers, states, strict=True)
+    ]
+    unknown, looked_at = joined.unknown, joined.looked_at
+    for found_twigs in twigs:
+        unknown, looked_at = unknown | found_twigs.unknown, looked_at + found_twigs.looked_at
+    left = np.flatnonzero(unknown) if _SET in unknown.tobytes() else None
+    joined, total, none = joined._replace(unknown=unknown), len(found.entries), np.zeros_like(joined.offsets)
+    for matcher, gates, of_twigs in zip(matchers, opened, twigs, strict=True):
+        open_gates = gates if left is None else gates.with_all(batch.offsets, left)
+        candidates, holding = matcher.verified(batch, names, open_gates, joined)
+        looked_at += len(candidates.entries)
+        found = _merged(found, joined, DocumentEntries(of_twigs.offsets, of_twigs.entries), candidates, holding)
+        joined = joined._replace(offsets=none, entries=joined.entries[:0])  # they are in the first result
+    return Matched(found.offsets, found.entries, looked_at, len(found.entries) - total)
+
+
+def _merged(
+    found: DocumentEntries, joined: JoinedEntries, twigs: DocumentEntries, candidates: DocumentEntries, holding: Bools
+) -> DocumentEntries:
+    """The entries of each document, and those that joins, twigs and the verifier have found."""
+    if len(joined.unknown) == 1:  # without a kernel and its arguments, which take as long as matching a short document
+        more = (found.entries, candidates.entries[holding])
+        entries = np.concatenate(more if joined.unknown[0] else (*more, joined.entries, twigs.entries))
+        return DocumentEntries(np.array([0, len(entries)]), entries)
+    if not (len(joined.entries) or len(twigs.entries) or len(candidates.entries)):
+        return found
+    room = len(found.entries) + len(joined.entries) + len(twigs.entries) + int(np.count_nonzero(holding))
+    out, offsets = np.empty(room, dtype=np.int32), np.zeros(len(found.offsets), dtype=np.int64)
+    by_joins = DocumentEntries(joined.offsets, joined.entries)
+    written = merge_joined(found, by_joins, twigs, candidates, holding, joined.unknown, offsets, out)
+    return DocumentEntries(offsets, out[:written])

@@ -117,11 +117,6 @@ class TreeStore:
         if waiting:
             self._extend([self._read_joined(pattern, parts) or self._read_other(pattern) for pattern in waiting])
 
-    def entries(self, first: int, end: int) -> list[int]:
-        """The entries of some patterns."""
-        found: list[int] = self._verifier.entries[first:end].tolist()
-        return found
-
     def _add_joined(self, patterns: dict[int, Pattern]) -> dict[int, Pattern]:
         """Add the patterns that are joined, paths before twigs; return the others.
 
@@ -167,10 +162,10 @@ class TreeStore:
         self._clauses.extend(clauses)
         self._ends.extend(gates)
 
-    def layout(self) -> "TreeLayout":
-        """Give gates to the patterns that have none yet; return the data to lay them out."""
+    def layout(self, first: int = 0) -> "TreeLayout":
+        """Give gates to the patterns that have none yet; return the data to lay out those from number `first` on."""
         self.place()
-        return self._layout(self._ends.insert(self.table.trie).copy(), self._laid_twigs)
+        return self._layout(self._ends.insert(self.table.trie)[first:].copy(), self._laid_twigs, first)
 
     def gates(self, first: int, end: int) -> Int32s:
         """The trie nodes of the gates of some patterns, as pending paths.
@@ -185,19 +180,23 @@ class TreeStore:
             ends[ends == 0] = trie.insert_one(_ANY)
         return ends
 
-    def _layout(self, ends: Int32s, before: TwigRows | None) -> "TreeLayout":
+    def _layout(self, ends: Int32s, before: TwigRows | None, first: int = 0) -> "TreeLayout":
+        trie = self.table.trie
+        self._bound.nodes(trie)
+        self._twigs.nodes(trie)
+        bound, twigs = self._bound.since(first), self._twigs.since(first)
         return TreeLayout(
             ends,
-            self._clauses.rows(),
+            self._clauses.rows(first),
             self._demands.captured(),
             self._demands.likely(self.documents),
-            self._bound,
-            self._bound.nodes(self.table.trie).copy(),
+            bound,
+            bound.nodes(trie).copy(),
             self._bound.demands.captured(),
             self._bound.demands.likely(self.documents),
-            self._verifier.entries.copy(),
-            self._twigs,
-            self._twigs.nodes(self.table.trie).copy(),
+            self._verifier.entries[first:].copy(),
+            twigs,
+            twigs.nodes(trie).copy(),
             before,
             self.table.tuning,
         )
@@ -211,17 +210,17 @@ class TreeStore:
         gates_of_tests, gate_nodes = gated.joins.rows.gates_of_tests, gated.twigs.rows.gate_nodes
         return lambda: layout.selected(gated.access.gate_of, gate_nodes, gates_of_tests)
 
-    def matcher(self, gated: GatedTrees | None = None) -> CandidateMatcher:
-        """All patterns as of now; without `gated`, none has a gate."""
+    def matcher(self, gated: GatedTrees | None = None, first: int = 0) -> CandidateMatcher:
+        """All patterns as of now, of which those from number `first` on are `gated`; without it, none has a gate."""
         if gated is None:
             access = Access(self._demands.captured(), 0, no_access(self._demands.captured()))
             tuning = self.table.tuning
             twigs = TwigJoins(Twigs().laid_out(_NONE, _NONE, None), tuning)
             gated = GatedTrees(Joins(self._bound.demands.captured(), no_rows(0), tuning), twigs, access)
-        self._laid_twigs = gated.twigs.rows
-        return CandidateMatcher(
-            self.table, gated, self._verifier, self._verifier.programs(), len(self), len(self.table)
-        )
+        if not first:
+            self._laid_twigs = gated.twigs.rows
+        programs = self._verifier.programs()
+        return CandidateMatcher(self.table, gated, self._verifier, programs, first, len(self), len(self.table))
 
     # As arrays: on disk, and from other processes.
 
