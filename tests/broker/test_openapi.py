@@ -134,6 +134,7 @@ REQUESTS = [
     Row("put_lease", 404, {"lease": "none"}),
     Row("read_log", 200, query={"from": 1, "kinds": "document", "bodies": "none", "lease": "{post_lease.id}"}),
     Row("read_log", 422, query={"from": 999_999}),
+    Row("read_checkpoint", 204),
     Row("delete_lease", 204, LEASE),
     Row("delete_lease", 404, LEASE),
     Row("put_tenant", 200, {"tenant": "desk"}),

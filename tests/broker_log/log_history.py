@@ -41,12 +41,22 @@ class History:
 
     def act(self) -> bool:
         """Do something; False if the deliveries so far must be settled first, since it takes some back."""
-        weights = {"publish": 12, "put": 8, "again": 2, "end": 2, "guard": 1, "expire": 1, "feed": 1}
-        deed = self.random.choices(list(weights), list(weights.values()))[0]
-        if deed in ("end", "guard", "expire") and self.owes:
-            return False
-        getattr(self, f"_{deed}")()
+        if self.random.random() < 0.15:
+            if self.owes:
+                return False
+            self.retract()
+        else:
+            self.add()
         return True
+
+    def add(self) -> None:
+        """Do something that takes no delivery back."""
+        deeds = {self._publish: 12, self._put: 8, self._again: 2, self._feed: 1}
+        self.random.choices(list(deeds), list(deeds.values()))[0]()
+
+    def retract(self) -> None:
+        """Do something that may take deliveries back which have not been read."""
+        self.random.choice((self._end, self._end, self._guard, self._expire))()
 
     @property
     def owes(self) -> bool:

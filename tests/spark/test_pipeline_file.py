@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from pathcast.documents import Limits
+from pathcast.spark.pipeline import plan
 from pathcast.spark.pipeline.pipeline_file import PipelineFileError, Problem, read_pipeline
 from pathcast.spark.pipeline.pipeline_sections import Pipeline, reference
 from pathcast.toml_files import RefusedValueError
@@ -175,7 +176,7 @@ def test_an_unknown_key_is_named_with_its_line_and_what_is_near(tmp_path):
             ('path = "deliveries"', 'per = "reader"'),
             10,
             "deliveries.per",
-            '"subscriber" or "document" or "message", got "reader"',
+            '"subscriber" or "subscription" or "document" or "message", got "reader"',
         ),
         (('path = "deliveries"', 'mode = "apend"'), 10, "deliveries.mode", 'did you mean "append"?'),
         (('path = "deliveries"', "columns = []"), 10, "deliveries.columns", "must be a list of names"),
@@ -186,7 +187,7 @@ def test_an_unknown_key_is_named_with_its_line_and_what_is_near(tmp_path):
             "deliveries.by",
             'needs deliveries.per = "document", got "subscriber"',
         ),
-        (('index = "index"', ""), 6, "subscriptions.index", "is missing: The folder of the index"),
+        (('index = "index"', ""), 6, "subscriptions.index", "is missing: give the folder of the index"),
         (
             ('index = "index"', 'index = "i"\nchanges = "c"'),
             8,
@@ -350,3 +351,44 @@ def test_reading_a_file_needs_no_spark(tmp_path):
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert (done.stdout, done.stderr) == ("pipeline\n", "")
+
+
+LOG = '[source]\nformat = "pathcast"\noptions = { url = "http://127.0.0.1:1" }\n[deliveries]\npath = "out"\n'
+
+
+def test_a_source_in_a_log_needs_no_subscriptions(tmp_path):
+    pipeline = read_pipeline(written(tmp_path, LOG))
+    assert pipeline.takes_subscriptions_from_log
+    assert pipeline.deliveries.per == "subscription"
+    assert "the subscriptions of the log" in dict(plan(pipeline))["index"]
+    indexed = read_pipeline(written(tmp_path, LOG + '[subscriptions]\nindex = "index"\n'))
+    assert (indexed.takes_subscriptions_from_log, indexed.deliveries.per) == (False, "subscriber")
+
+
+@pytest.mark.parametrize(
+    ("more", "key", "reason"),
+    [
+        ('per = "message"\n', "deliveries.per", 'use "subscription" or "document"'),
+        ("[mediation]\nmediator = 'm'\n", "mediation", "does not apply to the subscriptions of a log"),
+        ("[limits]\ndepth = 3\n", "limits", "does not apply to the subscriptions of a log"),
+        ("[subscriptions]\nshards = 2\n", "subscriptions.shards", "needs subscriptions.index"),
+        ("[subscriptions]\nindex = 'i'\n", "deliveries.per", '"subscription" needs the subscriptions of a log'),
+    ],
+)
+def test_what_a_log_decides_itself_is_refused(tmp_path, more, key, reason):
+    per = 'per = "subscription"\n' if "index" in more else ""
+    found = problems(tmp_path, LOG + per + more)
+    assert [(one[1], reason in one[2]) for one in found] == [(key, True)]
+
+
+@pytest.mark.parametrize(
+    ("options", "stream", "key", "reason"),
+    [
+        (', expired = "keep"', "", "source.options", "option 'expired' must be"),
+        (', to = "3"', "[stream]\ncheckpoint = 'c'\n", "source.options", "option 'to' does not apply"),
+        (' }\nsplit = "/a/b"\n#', "", "source.split", "does not apply to the subscriptions of a log"),
+    ],
+)
+def test_options_that_contradict_the_log_are_refused(tmp_path, options, stream, key, reason):
+    found = problems(tmp_path, LOG.replace(" }\n", f"{options} }}\n") + stream)
+    assert [(one[1], reason in one[2]) for one in found] == [(key, True)]

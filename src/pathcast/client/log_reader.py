@@ -16,7 +16,7 @@ import msgspec
 
 from pathcast.errors import PathcastError
 from pathcast.extras import extra
-from pathcast.log import EXPIRED, TrimmedError, arrow_schema
+from pathcast.log import EXPIRED, Checkpoint, TrimmedError, arrow_schema
 
 with extra("client"):
     import httpx
@@ -79,6 +79,13 @@ class LogReader:
         with pa.ipc.open_stream(content) as stream:
             marks = (stream.schema.metadata or {}).get(EXPIRED.encode(), b"{}")
         return msgspec.json.decode(marks, type=dict[str, int])
+
+    def checkpoint(self) -> Checkpoint | None:
+        """The log's latest checkpoint: what the records up to its sequence add up to."""
+        response = self._answer("GET", "/v1/log/checkpoint")
+        if response.status_code == 204:
+            return None
+        return Checkpoint(_number(response.headers, "pathcast-sequence"), response.content)
 
     def batches(
         self,

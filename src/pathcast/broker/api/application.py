@@ -169,6 +169,7 @@ def routes() -> list[Route]:
         Route("/v1/subscribers/{name}/events", events_api.subscriber_events, methods=["GET"]),
         Route("/v1/explain", explain_api.explain, methods=["POST"]),
         Route("/v1/log", log_api.read_log, methods=["GET"]),
+        Route("/v1/log/checkpoint", log_api.read_checkpoint, methods=["GET"]),
         Route("/v1/log/leases", log_api.list_leases, methods=["GET"]),
         Route("/v1/log/leases", log_api.post_lease, methods=["POST"]),
         Route("/v1/log/leases/{lease}", log_api.put_lease, methods=["PUT"]),

@@ -98,7 +98,8 @@ class SubscriptionSpans:
 
     def history(self, begin: int) -> list[int]:
         """The rows that came in a step of the log which begins at `begin`, and that concern documents before it."""
-        return [at for at, row in enumerate(self.rows) if row.record >= begin > row.begin and row.end > row.begin]
+        later = enumerate(self.rows[self.base :], self.base)  # those before are as old as the base
+        return [at for at, row in later if row.record >= begin > row.begin and row.end > row.begin]
 
 
 def _span(key: tuple[str, str], version: Version, sequence: int) -> SubscriptionSpan:

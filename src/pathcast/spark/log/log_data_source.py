@@ -96,13 +96,13 @@ def bounds(options: LogOptions) -> LogBounds:
 
 def ranges(options: LogOptions, begin: int, end: int, lease: str | None) -> list[LogRange]:
     """The range from `begin` to before `end`, cut into tasks."""
-    expired = _expired(options, begin) if begin < end else {}
+    expired = expired_documents(options, begin) if begin < end else {}
     return [
         LogRange(first, min(first + options.task, end), lease, expired) for first in range(begin, end, options.task)
     ]
 
 
-def _expired(options: LogOptions, begin: int) -> dict[str, int]:
+def expired_documents(options: LogOptions, begin: int) -> dict[str, int]:
     """Per feed, the first sequence that is read, if documents from `begin` on have expired."""
     if options.expired == "keep":
         return {}

@@ -21,7 +21,7 @@ from pathcast.documents import Limits
 from pathcast.errors import PipelineError
 
 from .arrow_document_columns import binary_column, parts_of_files
-from .match_documents import ADDED, MEASURED
+from .match_documents import ADDED, MEASURED, SUBSCRIPTIONS
 
 SOURCE_FILE, SOURCE_OFFSET = "source_file", "source_offset"
 # Holds the documents of files, as in Spark's format binaryFile.
@@ -42,7 +42,7 @@ def deliver(matched: DataFrame) -> DataFrame:
 def dead_letters(matched: DataFrame) -> DataFrame:
     """The documents that could not be read: their columns, and `error` (reason, line, column)."""
     _need(matched, "error", "match_documents(…)")
-    added = (*(field.name for field in ADDED.values()), MEASURED.name)
+    added = (*(field.name for field in ADDED.values()), SUBSCRIPTIONS, MEASURED.name)
     return matched.where(f.col("error").isNotNull()).drop(*added)
 
 

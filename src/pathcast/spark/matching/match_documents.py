@@ -48,6 +48,8 @@ _ARROW_MEASURED = pa.struct(
 )
 # The column of `measure=True`: one row of each part holds the cost of the whole part.
 MEASURED = t.StructField("measured", spark_type(_ARROW_MEASURED))
+# The column of matches with the subscriptions of a log (log/match_by_step.py).
+SUBSCRIPTIONS = "subscriptions"
 # The shard of the index that a row was matched with.
 SHARD_COLUMN = "shard"
 

@@ -29,7 +29,7 @@ from pyspark.sql.streaming.listener import (
 
 from pathcast.errors import PipelineError
 
-from .match_documents import MEASURED, SHARD_COLUMN
+from .match_documents import MEASURED, SHARD_COLUMN, SUBSCRIPTIONS
 
 NAME = "pathcast"
 _FACTS = "pathcast"
@@ -50,7 +50,10 @@ def observed(matched: DataFrame, name: str | Observation = NAME) -> DataFrame:
             f"the input has no column 'error', which match_documents(…) adds; its columns are "
             f"{', '.join(matched.columns)}"
         )
-    found, counted = ("subscribers", "deliveries") if "subscribers" in matched.columns else ("matches", "matches")
+    found, counted = "matches", "matches"
+    for name_of_list in ("subscribers", SUBSCRIPTIONS):
+        if name_of_list in matched.columns:
+            found, counted = name_of_list, "deliveries"
     # With an index in shards, every document has one row for the first shard, and possibly more for others.
     first = f.when(f.col(SHARD_COLUMN) == 0, 1) if SHARD_COLUMN in matched.columns else f.lit(1)
     metrics: list[Column] = [

@@ -5,6 +5,7 @@ Spark records a micro-batch in `offsets` before computing it, and in `commits` w
 
 import json
 from pathlib import Path
+from typing import Any
 
 from pathcast.errors import PipelineError
 
@@ -47,6 +48,15 @@ def batch_at(checkpoint: AnyPath, time: int) -> int:
         f"this Spark worker finds no micro-batch with timestamp {time} ms in the checkpoint {checkpoint}; put the "
         "checkpoint in a folder that all workers share"
     )
+
+
+def offset_of(checkpoint: AnyPath, number: int) -> Any:
+    """The offset, as the source wrote it, at which a micro-batch of a stream with one source ends."""
+    place = Path(checkpoint) / "offsets" / str(number)
+    try:
+        return json.loads(place.read_text(encoding="utf-8").splitlines()[2])
+    except (OSError, ValueError, IndexError) as error:
+        raise PipelineError(f"cannot read {place} of the checkpoint: {error}; restore it from a backup") from None
 
 
 def _numbers(log: Path) -> set[int]:

@@ -20,6 +20,7 @@ from .pipeline_sections import FILE_FORMATS, Joins, OverlayPart, Pipeline, Sink
 
 _ROWS = {
     "subscriber": "a row per document and subscriber",
+    "subscription": "a row per document and subscription",
     "document": "a row per document",
     "message": "messages per subscriber",
 }
@@ -51,7 +52,10 @@ def plan(pipeline: Pipeline) -> Iterator[tuple[str, str]]:
             raise PipelineError(f"{pipeline.file}: subscriptions.table: {table} does not exist; correct the path")
         changes = pipeline.subscriptions.changes
         yield "compiled from", f"{table}{f' and its changes {changes}' if changes else ''}"
-    yield "deliveries", f"{_sink(pipeline.deliveries, stream is not None)}: {_ROWS[pipeline.deliveries.per]}"
+    yield (
+        "deliveries",
+        f"{_sink(pipeline.deliveries, stream is not None)}: {_ROWS[pipeline.deliveries.per or 'subscriber']}",
+    )
     dead = pipeline.dead_letters
     yield "dead letters", "counted, not kept" if dead is None else _sink(dead, stream is not None)
     if pipeline.joins is not None:
@@ -72,6 +76,8 @@ def plan(pipeline: Pipeline) -> Iterator[tuple[str, str]]:
 
 def _index(pipeline: Pipeline) -> str:
     index, table = pipeline.subscriptions.index, pipeline.subscriptions.table
+    if pipeline.takes_subscriptions_from_log:
+        return "the subscriptions of the log, each for the documents for which it is valid"
     if is_versioned(index):
         return f"{index}, version {versions(index)[-1]}"
     if Path(index, MANIFEST).is_file():

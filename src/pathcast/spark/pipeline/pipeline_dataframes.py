@@ -24,6 +24,7 @@ from pathcast.toml_files import is_address
 from ..arrow_to_spark_types import spark_schema
 from ..files.file_source import file_columns, stream_files
 from ..files.spark_source_log import check_names
+from ..log.match_by_step import NAMES
 from ..matching.arrow_document_columns import ENTRY_ERROR
 from ..matching.deliveries_and_dead_letters import (
     CONTENT,
@@ -35,7 +36,7 @@ from ..matching.deliveries_and_dead_letters import (
     with_source,
     write_once,
 )
-from ..matching.match_documents import MEASURED, SHARD_COLUMN, match_documents
+from ..matching.match_documents import MEASURED, SHARD_COLUMN, SUBSCRIPTIONS, match_documents
 from ..matching.mediate_documents import Mediating
 from ..matching.roxsum_messages import summarize
 from ..matching.split_documents import split_documents
@@ -45,6 +46,7 @@ from ..overlay.routing_worker_tasks import VISITS
 from .pipeline_sections import (
     FILE_FORMATS,
     SOURCE_FILE_FORMATS,
+    Deliveries,
     DocumentSink,
     OverlayPart,
     Pipeline,
@@ -167,6 +169,12 @@ def _by_file(source: Source) -> bool:
     return source.format == "files" and source.split is None
 
 
+def checked(documents: DataFrame, pipeline: Pipeline) -> DataFrame:
+    """The documents of a log; `PipelineError` if a sink wants a column that they lack."""
+    _check_sinks(documents, pipeline)
+    return documents
+
+
 def _check_sinks(documents: DataFrame, pipeline: Pipeline) -> None:
     for section, sink in (("deliveries", pipeline.deliveries), ("dead_letters", pipeline.dead_letters)):
         known = documents.columns
@@ -190,6 +198,8 @@ def _check_sinks(documents: DataFrame, pipeline: Pipeline) -> None:
 def deliveries(matched: DataFrame, pipeline: Pipeline) -> DataFrame:
     """The rows for the sink of deliveries: a row per document and subscriber, per document, or per message."""
     sink = pipeline.deliveries
+    if pipeline.takes_subscriptions_from_log:
+        return _of_log(matched, sink)
     matched = matched.drop(ENTRY_ERROR)
     if sink.per == "document":
         found = "matches" if sink.by == "id" else "subscribers"
@@ -212,6 +222,14 @@ def deliveries(matched: DataFrame, pipeline: Pipeline) -> DataFrame:
         limits=pipeline.limits,
         entities=pipeline.source.entities,
     )
+
+
+def _of_log(matched: DataFrame, sink: Deliveries) -> DataFrame:
+    """The rows for the sink of deliveries, by the subscriptions of a log."""
+    if sink.per == "document":
+        return _columns(matched.where(f.size(SUBSCRIPTIONS) > 0).drop("error"), sink, SUBSCRIPTIONS)
+    rows = matched.withColumn("found", f.explode(SUBSCRIPTIONS)).drop(SUBSCRIPTIONS, "error")
+    return _columns(rows.select("*", "found.*").drop("found"), sink, *NAMES.names)
 
 
 def unreadable(matched: DataFrame, pipeline: Pipeline, sink: DocumentSink) -> DataFrame:

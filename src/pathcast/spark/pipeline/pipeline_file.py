@@ -10,6 +10,7 @@ Relative paths are relative to the folder of the file, so a pipeline runs the sa
 import os
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Literal
 
 from pathcast.documents import parse_entry_path
 from pathcast.errors import PatternError, PipelineError
@@ -60,7 +61,11 @@ def read_pipeline(file: str | os.PathLike[str]) -> Pipeline:
             given.wrong(name, reason)
     if pipeline is None or given.problems:
         raise PipelineFileError(given.problems[0].reason, told=given.told(), problems=given.problems)
-    return replace(pipeline, file=str(given.path), name=pipeline.name or given.path.stem)
+    usual: Literal["subscriber", "subscription"] = "subscriber"
+    if pipeline.takes_subscriptions_from_log:
+        usual = "subscription"
+    deliveries = replace(pipeline.deliveries, per=pipeline.deliveries.per or usual)
+    return replace(pipeline, file=str(given.path), name=pipeline.name or given.path.stem, deliveries=deliveries)
 
 
 def _together(file: TomlFile, pipeline: Pipeline) -> Wrong:
@@ -69,6 +74,7 @@ def _together(file: TomlFile, pipeline: Pipeline) -> Wrong:
     if pipeline.source.path_column is not None:
         yield from _documents_by_path(file, pipeline)
     yield from _subscriptions(file, pipeline)
+    yield from _log(file, pipeline)
     if pipeline.overlay is not None:
         yield from _overlay(file, pipeline, pipeline.overlay)
     if pipeline.joins is not None:
@@ -117,7 +123,8 @@ def _documents_by_path(file: TomlFile, pipeline: Pipeline) -> Wrong:
 def _subscriptions(file: TomlFile, pipeline: Pipeline) -> Wrong:
     given, deliveries = pipeline.subscriptions, pipeline.deliveries
     if deliveries.by == "id" and deliveries.per != "document":
-        yield "deliveries.by", f'"id" needs deliveries.per = "document", got "{deliveries.per}"'
+        per = deliveries.per or "subscriber"
+        yield "deliveries.by", f'"id" needs deliveries.per = "document", got "{per}"'
     for key in ("table_format", "changes", "namespaces", "invalid", "max_invalid"):
         if file.has(f"subscriptions.{key}") and given.table is None:
             yield f"subscriptions.{key}", "needs subscriptions.table, which is missing; add it, or omit the key"
@@ -131,6 +138,38 @@ def _subscriptions(file: TomlFile, pipeline: Pipeline) -> Wrong:
                 '"subscriber" or "message"'
             ),
         )
+
+
+def _log(file: TomlFile, pipeline: Pipeline) -> Wrong:
+    """Documents of a log are matched with its own subscriptions, as the broker does, unless there is an index."""
+    if not pipeline.takes_subscriptions_from_log:
+        if not pipeline.subscriptions.index:
+            yield (
+                "subscriptions.index",
+                'is missing: give the folder of the index; only a source in format = "pathcast" needs none',
+            )
+        if pipeline.deliveries.per == "subscription":
+            yield "deliveries.per", '"subscription" needs the subscriptions of a log; use "subscriber" or "document"'
+        return
+    if pipeline.deliveries.per not in (None, "subscription", "document") or pipeline.deliveries.by == "id":
+        yield (
+            "deliveries.per",
+            'with the subscriptions of a log use "subscription" or "document", and omit deliveries.by',
+        )
+    for section in ("mediation", "overlay", "joins", "limits"):
+        if file.has(section):
+            yield section, "does not apply to the subscriptions of a log, which decides everything itself; omit it"
+    for name in ("table", "shards", "changes"):
+        if file.has(f"subscriptions.{name}"):
+            yield f"subscriptions.{name}", "needs subscriptions.index, which is missing; add it, or omit the key"
+    for name in ("document", "document_path", "split", "schema", "entities"):
+        if file.has(f"source.{name}"):
+            yield f"source.{name}", "does not apply to the subscriptions of a log; omit the key, or give an index"
+    given = {name.lower(): value for name, value in pipeline.source.options.items()}
+    if pipeline.stream is not None and "to" in given:
+        yield "source.options", "option 'to' does not apply to a stream; omit it"
+    if given.get("expired") == "keep":
+        yield "source.options", "option 'expired' must be 'omit' or 'fail' where documents are delivered; omit it"
 
 
 def _overlay(file: TomlFile, pipeline: Pipeline, overlay: OverlayPart) -> Wrong:

@@ -19,8 +19,10 @@ from .pipeline_value_kinds import INTERVAL_TEXT, NAMESPACES, POLICY, SHARE, SHAR
 FILE_FORMATS = ("parquet", "orc", "json", "csv", "text", "xml", "avro")
 # Formats whose rows come from files, so that Spark knows the file of a row.
 SOURCE_FILE_FORMATS = (*FILE_FORMATS, "binaryFile")
+# The documents of a broker's log (log/log_data_source.py).
+LOG_FORMAT = "pathcast"
 # The column of documents if the pipeline file does not name one.
-_DOCUMENT_COLUMNS = {"binaryFile": "content", "text": "value"}
+_DOCUMENT_COLUMNS = {"binaryFile": "content", "text": "value", LOG_FORMAT: "body"}
 # Typing errors make a few subscriptions invalid; more than half are invalid when a setting, such as a prefix, is
 # missing.
 MAX_INVALID = 0.5
@@ -36,7 +38,7 @@ class Source:
     format: str = key(
         TEXT,
         "A format of Spark (`parquet`, `text`, `binaryFile`, `json`, `kafka`, …), or `files`: XML files, one document "
-        "each, that the workers open themselves.",
+        "each, that the workers open themselves. `pathcast`: the [log of a broker](../guides/log-on-spark.md).",
     )
     path: tuple[str, ...] = key(PATHS, "A folder, file or pattern, or a list of them.", ())
     schema: str | None = key(
@@ -49,7 +51,7 @@ class Source:
         TEXT,
         "The column that holds the documents, binary or string.",
         None,
-        without="`content` for `binaryFile`, `value` for `text`, otherwise `xml`",
+        without="`content` for `binaryFile`, `value` for `text`, `body` for `pathcast`, otherwise `xml`",
     )
     document_path: str | None = key(
         TEXT,
@@ -169,6 +171,8 @@ class SubscriptionSource:
         "The folder of the index: a snapshot, or a folder with versions. With `table`, versions are published to this "
         "folder. A stream uses a new version from its next micro-batch on. With `[overlay]`, an overlay, as "
         "`publish_overlay` writes it.",
+        "",
+        without="of a source in format `pathcast`: the subscriptions of the log; otherwise needed",
     )
     table: str | None = key(
         PATH,
@@ -241,11 +245,14 @@ class DocumentSink(Sink):
 class Deliveries(DocumentSink):
     """The output for matched documents."""
 
-    per: Literal["subscriber", "document", "message"] = key(
-        choice("subscriber", "document", "message"),
+    per: Literal["subscriber", "subscription", "document", "message"] | None = key(
+        choice("subscriber", "subscription", "document", "message"),
         "`subscriber`: a row for each document and subscriber. `document`: a row for each document that matches, with "
-        "the list of its subscribers. `message`: RoXSum messages, each with documents of one subscriber.",
-        "subscriber",
+        "the list of its subscribers. `message`: RoXSum messages, each with documents of one subscriber. "
+        "With the subscriptions of a log, `subscription`: a row for each document and subscription, with `tenant`, "
+        "`subscription`, `subscriber`; `document`: with the list `subscriptions` of these.",
+        None,
+        without="`subscriber`; with the subscriptions of a log `subscription`",
     )
     by: Literal["subscriber", "id"] = key(
         choice("subscriber", "id"),
@@ -363,8 +370,9 @@ class Pipeline:
     )
     subscriptions: SubscriptionSource = section(
         SubscriptionSource,
-        "The subscriptions: an index, or a table that is compiled to one before the pipeline starts.",
-        required=True,
+        "The subscriptions: an index, or a table that is compiled to one before the pipeline starts. Without this "
+        "section, those of the broker whose log is the source.",
+        filled=True,
     )
     deliveries: Deliveries = section(Deliveries, "The output for matched documents.", required=True)
     dead_letters: DocumentSink | None = section(
@@ -378,6 +386,11 @@ class Pipeline:
     limits: Limits = section(
         Limits, "Limits per document; a document beyond a limit becomes a dead letter.", filled=True
     )
+
+    @property
+    def takes_subscriptions_from_log(self) -> bool:
+        """Whether the subscriptions are those of the log that the documents come from."""
+        return self.source.format == LOG_FORMAT and not self.subscriptions.index
 
 
 def reference() -> str:

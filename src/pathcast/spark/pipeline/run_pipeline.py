@@ -50,8 +50,9 @@ from .batch_reports import (
 )
 from .checkpoint_reader import done
 from .dry_run_plan import topology_of
+from .log_pipeline import match_log_batch, match_log_micro_batch, open_log_stream
 from .output_folder_owners import check_outputs, claim
-from .pipeline_dataframes import check_batch, deliveries, match, open_documents, traffic, unreadable, write
+from .pipeline_dataframes import check_batch, checked, deliveries, match, open_documents, traffic, unreadable, write
 from .pipeline_joins import join_batch, start_joins
 from .pipeline_sections import Pipeline, Sink, Stream
 from .sparkless_subscription_publishing import outcome
@@ -199,8 +200,11 @@ def _run_batch(spark: SparkSession, pipeline: Pipeline, tell: Tell, stop: Event,
 def _batch(spark: SparkSession, pipeline: Pipeline) -> Report:
     begin = time.perf_counter()
     index = pipeline.subscriptions.index
-    version = latest(index) if is_versioned(index) else None
-    matched = match(open_documents(spark, pipeline), pipeline, version)
+    version = latest(index) if index and is_versioned(index) else None
+    if pipeline.takes_subscriptions_from_log:
+        matched = checked(match_log_batch(spark, pipeline), pipeline)
+    else:
+        matched = match(open_documents(spark, pipeline), pipeline, version)
     counted = Observation()
     write(deliveries(observed(matched, counted), pipeline), pipeline.deliveries)
     found = counted.get
@@ -279,8 +283,11 @@ def _start(spark: SparkSession, pipeline: Pipeline, stream: Stream) -> Streaming
         micro_batch(batch, number, pipeline, stream)
 
     try:
-        documents = open_documents(spark, pipeline)
-        match(documents, pipeline, None)  # reports problems of columns now
+        if pipeline.takes_subscriptions_from_log:
+            documents = checked(open_log_stream(spark, pipeline, stream), pipeline)
+        else:
+            documents = open_documents(spark, pipeline)
+            match(documents, pipeline, None)  # reports problems of columns now
         return start_stream(documents, process, pipeline.name, stream)
     except Exception as error:
         raise _failure("the stream did not start", error) from error
@@ -291,9 +298,12 @@ def micro_batch(batch: DataFrame, number: int, pipeline: Pipeline, stream: Strea
     begin = time.perf_counter()
     check_batch(pipeline.source, stream, number)
     index = pipeline.subscriptions.index
-    version = pin_version(index, _QUERY, number, pins_of(stream)) if is_versioned(index) else None
+    version = pin_version(index, _QUERY, number, pins_of(stream)) if index and is_versioned(index) else None
     counted = Observation()
-    matched = observed(match(batch, pipeline, version), counted)
+    if pipeline.takes_subscriptions_from_log:
+        matched = observed(match_log_micro_batch(batch, number, pipeline, stream), counted)
+    else:
+        matched = observed(match(batch, pipeline, version), counted)
     links = None if pipeline.overlay is None else pipeline.overlay.links
 
     def put(rows: DataFrame, sink: Sink) -> None:

@@ -1,6 +1,7 @@
 """The log over HTTP, for administrators: records as an Arrow stream, and the read leases that keep them.
 
     GET    /v1/log?from=&to=&kinds=&feeds=&bodies=&lease=   records `from` to `to` (both inclusive)
+    GET    /v1/log/checkpoint                               what the records up to a sequence add up to
     POST   /v1/log/leases {"from": 4711}                    keep records from there on, for a minute
     PUT    /v1/log/leases/{id} {"from": 5000}               keep them for a minute more; release those before
     DELETE /v1/log/leases/{id}                              release them
@@ -130,6 +131,28 @@ class LogAnswer(StreamingResponse):
         while (piece := await asyncio.to_thread(self._reading.piece)) is not None:
             if piece:
                 yield piece
+
+
+@describes(
+    "log",
+    scope="administer",
+    responses={
+        200: Answer(
+            Content(None, "application/octet-stream"),
+            "The latest checkpoint: what the records up to its sequence add up to. Its format is Pathcast's own.",
+            {"pathcast-sequence": "The last record that the checkpoint takes into account."},
+        ),
+        204: Answer(None, "The log has no checkpoint yet, so no record was trimmed."),
+    },
+)
+async def read_checkpoint(request: Request) -> Response:
+    """GET /v1/log/checkpoint: the latest checkpoint, for readers of a log whose first records were trimmed."""
+    broker = _whole_log(request)
+    found = await asyncio.to_thread(broker.log.checkpoint)
+    if found is None:
+        return Response(status_code=204)
+    headers = {"pathcast-sequence": str(found.sequence), "cache-control": "no-store"}
+    return Response(found.data, media_type="application/octet-stream", headers=headers)
 
 
 @describes(
