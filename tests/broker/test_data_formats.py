@@ -14,7 +14,7 @@ from pathcast.broker.tokens.token_file import TokenFileError, add_token, read_to
 from pathcast.log import LogError, SqliteLog, import_log
 from tests.broker.broker_world import TENANT, broker_in, published, subscription
 
-EARLIER, LATER = "an earlier Pathcast wrote it", "a later Pathcast wrote it; update Pathcast"
+EARLIER, LATER = "an earlier version wrote it", "a later version wrote it; update Pathcast"
 
 
 def filled(folder: Path) -> list[int]:
@@ -77,7 +77,9 @@ def test_an_earlier_checkpoint_that_stands_for_trimmed_records_is_rejected(tmp_p
         log.begin_at(5)
         log.write_checkpoint(4, msgpack.encode({"format": 0}))
         before = log.checkpoint()
-        with pytest.raises(LogError, match="has format 0; this Pathcast reads 1: start a version that reads both"):
+        with pytest.raises(
+            LogError, match="has state format 0, but this version of Pathcast reads format 1; start a version"
+        ):
             Broker(log)
         assert (log.checkpoint(), log.head) == (before, 4)
 
@@ -87,7 +89,9 @@ def test_a_checkpoint_of_a_later_format_is_rejected_whatever_its_content_is(tmp_
     with_checkpoint(tmp_path, lambda content: content.update(format=2, subscriptions="another shape"))
     with closing(SqliteLog(tmp_path)) as log:
         head = log.head
-        with pytest.raises(LogError, match="has format 2; this Pathcast reads 1: update Pathcast"):
+        with pytest.raises(
+            LogError, match="has state format 2, but this version of Pathcast reads format 1; update Pathcast"
+        ):
             Broker(log)
         assert log.head == head
 
@@ -100,7 +104,9 @@ def test_a_log_of_another_format_is_rejected_and_left_as_it_is(tmp_path: Path, v
     for read_only in (False, True):
         with pytest.raises(LogError) as raised:
             SqliteLog(tmp_path, read_only=read_only)
-        assert f"{file} has format {version}; this Pathcast reads format 1: {advice}" in str(raised.value)
+        assert f"{file} has format {version}, but this version of Pathcast reads format 1: {advice}" in str(
+            raised.value
+        )
     assert file.read_bytes() == content
     if version == 0:
         assert "run `pathcast log export` with that version" in str(raised.value)
@@ -112,7 +118,7 @@ def test_a_checkpoint_file_of_another_format_is_not_called_damaged(tmp_path: Pat
     (file,) = tmp_path.glob("checkpoint-*.bin")
     content = file.read_bytes().replace(b"pathcast checkpoint 1\n", b"pathcast checkpoint %d\n" % version)
     file.write_bytes(content)
-    with pytest.raises(LogError, match=f"has format {version}; this Pathcast reads format 1: {advice}"):
+    with pytest.raises(LogError, match=f"has format {version}, but this version of Pathcast reads format 1: {advice}"):
         received(tmp_path)
     assert file.read_bytes() == content
 

@@ -103,7 +103,7 @@ def test_an_index_has_its_own_namespaces(subscriptions: Path, story: Path, tmp_p
 def test_an_unknown_id_has_status_2_and_is_told_what_there_is(subscriptions: Path, story: Path) -> None:
     outcome = Outcome(subscriptions, 2, story)
     assert (outcome.status, outcome.out) == (2, "")
-    assert outcome.err == f"error: {subscriptions}: no subscription has the id 2; ids: 1, 3\n"
+    assert outcome.err == f"error: {subscriptions}: unknown subscription id 2; the known ids are 1, 3\n"
 
 
 @pytest.mark.parametrize(

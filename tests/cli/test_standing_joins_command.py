@@ -114,7 +114,7 @@ def test_a_change_that_can_not_be_made_is_told_and_the_others_go_on(tmp_path: Pa
             [],
             "schema, line 3: joints: unknown key; did you mean joins?",
         ),
-        ({"schema": "[tables"}, [], "schema: is not TOML: "),
+        ({"schema": "[tables"}, [], "schema: is not valid TOML: "),
         ({"schema": "joins = ['A.x']\n[tables]\nA = 'x'"}, [], "a join must read"),
         ({"schema": "[tables]\nA = 5"}, [], "schema, line 1: tables: must be a table of texts, got {'A': 5}"),
         ({"subscriptions": "select * from Stocks\nselect x"}, [], "subscriptions, line 2: "),

@@ -94,7 +94,7 @@ def test_a_document_that_is_published_again_under_its_id_is_a_duplicate(client: 
     first = client.publish("again", "<a/>", "7")
     assert client.publish("again", "<a/>", "7") == type(first)(first.sequence, "7", duplicate=True)
     assert client.publish("again", ["<a/>", "<b/>"], ["7", "8"])[0].duplicate
-    with pytest.raises(ValueError, match="2 for 1"):
+    with pytest.raises(ValueError, match="2 ids for 1 documents"):
         client.publish("again", ["<a/>"], ["1", "2"])
     with pytest.raises(ValueError, match="printable"):
         client.publish("again", "<a/>", "é")
@@ -234,7 +234,7 @@ def test_an_address_without_a_broker_is_reported(broker: Served) -> None:
         client.status("x")
     assert waits and sum(waits) < 0.5
     for url in ("127.0.0.1:80", "ftp://x", "http://", "http://x:port", "http://x?y"):
-        with pytest.raises(pathcast.PathcastError, match="is not the address"):
+        with pytest.raises(pathcast.PathcastError, match="is not a broker address"):
             pathcast.connect(url)
     with pathcast.connect(f"{broker.address}/nowhere") as client, pytest.raises(BrokerError, match="unknown path"):
         client.status("x")

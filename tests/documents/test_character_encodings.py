@@ -177,7 +177,7 @@ def test_the_size_limit_holds_for_the_utf8_form_too() -> None:
     data = b"<?xml version='1.0' encoding='windows-1252'?><a>" + b"\x80" * 1000 + b"</a>"
     assert len(read(data, limits=Limits(size=3100)).string_value(0)) == 1000
     with pytest.raises(
-        LimitError, match=r"3,\d+ bytes in UTF-8; at most 1,100 allowed \(raise the limit with Limits\(size=…\)\)"
+        LimitError, match=r"3,\d+ bytes in UTF-8; the limit is 1,100 \(raise the limit with Limits\(size=…\)\)"
     ):
         read(data, limits=Limits(size=1100))
 

@@ -164,7 +164,7 @@ REFUSED = {
     ),
     "entity declaration": (
         b"<!DOCTYPE a [<!ENTITY x 'y'>]><a>&x;</a>",
-        "the DOCTYPE declares the entity 'x', which is rejected (entities='expand' allows internal ones)",
+        "the DOCTYPE declares the entity 'x', which is rejected (entities='expand' allows internal entities)",
         1,
         25,
     ),

@@ -164,7 +164,7 @@ def test_a_very_long_model_is_read() -> None:
 
 
 def test_a_dtd_above_the_size_limit_is_refused() -> None:
-    with pytest.raises(LimitError, match="the DTD has 16,777,217 bytes; at most 16,777,216 allowed"):
+    with pytest.raises(LimitError, match="the DTD has 16,777,217 bytes; at most 16,777,216 are allowed"):
         read_dtd("<!ELEMENT a EMPTY>".ljust(LARGEST + 1))
 
 

@@ -83,7 +83,7 @@ def test_what_belongs_to_another_document_is_an_error_in_its_place():
     places = np.array([0, edges[2] - edges[1], edges[2], edges[3]])
     found = unpack(turned, places, batch.data, batch.data_offsets, Names())
     assert list(found.errors) == [0, 1]
-    assert all("another length" in error.reason for error in found.errors.values())
+    assert all("its length differs" in error.reason for error in found.errors.values())
     assert [len(document) for document in found] == [0, 0, 1]
 
 

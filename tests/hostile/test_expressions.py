@@ -26,7 +26,9 @@ from pathcast.spark.publishing.subscription_row_resolution import wrong_by
 from pathcast.transmission import Topology
 
 LONG = "/a" * (1 << 21)
-REASON = "characters; at most 65,536 allowed (raise the limit with Subscriptions(max_steps=…): 256 characters per step)"
+REASON = (
+    "characters; at most 65,536 are allowed (raise the limit with Subscriptions(max_steps=…): 256 characters per step)"
+)
 
 
 def from_file(write: Callable[[Path], object], name: str) -> Callable[[Path], object]:

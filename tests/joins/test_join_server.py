@@ -190,7 +190,7 @@ def test_after_the_last_subscription_nothing_is_sent_and_no_view_is_kept(scheme:
 GOOD = ("insert", "Stocks", stock("GOOG", 60.0))
 BAD: list[tuple[Any, str]] = [
     (("insert", "Nope", {}), "unknown table 'Nope'"),
-    (("insert", "Stocks", {"symbol": "A", "per": 1.0}), "lacks 'name'; give a value"),
+    (("insert", "Stocks", {"symbol": "A", "per": 1.0}), "lacks column 'name'; give a value"),
     (("insert", "Stocks", {**stock("A", 1.0), "volume": 5}), "no column 'volume'"),
     (("insert", "Stocks", stock("A", "high")), "Stocks.per: expected a float, got 'high'"),  # type: ignore[arg-type]
     (("insert", "Stocks", stock("A", float("nan"))), "NaN"),

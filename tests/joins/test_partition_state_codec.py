@@ -124,12 +124,12 @@ R_LISTED = ("R", [4], [R_ROW])
 @pytest.mark.parametrize(
     ("state", "reason"),
     [
-        (forged([R_LISTED, R_LISTED], []), "a table or a batch occurs twice"),
-        (forged([R_LISTED], [(2, [4]), (2, [5])]), "a table or a batch occurs twice"),
-        (forged([("R", [4, 4], [R_ROW, R_ROW])], []), "rows of 'R' and their numbers do not match"),
-        (forged([("R", [4, 5], [R_ROW])], []), "rows of 'R' and their numbers do not match"),
-        (forged([("R", [4], [R_ROW, R_ROW])], []), "rows of 'R' and their numbers do not match"),
-        (forged([("R", [], [])], []), "rows of 'R' and their numbers do not match"),
+        (forged([R_LISTED, R_LISTED], []), "a table occurs twice"),
+        (forged([R_LISTED], [(2, [4]), (2, [5])]), "a batch occurs twice"),
+        (forged([("R", [4, 4], [R_ROW, R_ROW])], []), "table 'R' has 2 rows but 2 row numbers, 1 of them distinct"),
+        (forged([("R", [4, 5], [R_ROW])], []), "table 'R' has 1 rows but 2 row numbers"),
+        (forged([("R", [4], [R_ROW, R_ROW])], []), "table 'R' has 2 rows but 1 row numbers"),
+        (forged([("R", [], [])], []), "table 'R' has 0 rows but 0 row numbers"),
         (forged([("T", [4], [(1,)])], []), "Invalid value 'T'"),
         (forged([("Q", [4], [(1,)])], []), "Invalid value 'Q'"),
         (forged([("R", [4], [(1, 2.5)])], []), "Expected `array` of length 3"),

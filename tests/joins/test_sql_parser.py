@@ -164,8 +164,18 @@ def test_an_accepted_query_means_what_duckdb_makes_of_it(query: str, both) -> No
             "select * from Stocks where per = 99999999999999999999", 28, "per",
             "number 99999999999999999999 does not fit in 64 bits; use a float or a string",
         ),
-        ("select * from Stocks where per > . 2.5", 28, "per", "'0.2.5' is not a number; write one such as 45 or 4.5"),
-        ("select * from Stocks where per > 1.5e", 28, "per", "'1.5e' is not a number; write one such as 45 or 4.5"),
+        (
+            "select * from Stocks where per > . 2.5",
+            28,
+            "per",
+            "'0.2.5' is not a number; write a number such as 45 or 4.5",
+        ),
+        (
+            "select * from Stocks where per > 1.5e",
+            28,
+            "per",
+            "'1.5e' is not a number; write a number such as 45 or 4.5",
+        ),
         (
             "select * from Stocks where name = Name", 28, "name = Name",
             "'name = Name' compares a column with itself; remove the condition",

@@ -62,7 +62,7 @@ def test_programs_use_numba_themselves_beside_loaded_kernels(tiny: Tiny, first: 
 
 def test_code_that_needs_what_does_not_exist_is_not_linked() -> None:
     code = MachineCode("entry", "environment", ["memset", "no_such_function"], b"")
-    with pytest.raises(ImportError, match=r"kernel some\(\) needs no_such_function, which this Numba lacks"):
+    with pytest.raises(ImportError, match=r"kernel some\(\) needs no_such_function, which this version of Numba lacks"):
         linker().function(code, "some")
 
 

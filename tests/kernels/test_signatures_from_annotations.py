@@ -135,7 +135,7 @@ def test_a_function_without_annotations_is_rejected_by_name() -> None:
     def function(some: int, other) -> int:
         raise NotImplementedError
 
-    with pytest.raises(TypeError, match=r"kernel .*function\(\) lacks annotations for other; add them$"):
+    with pytest.raises(TypeError, match=r"kernel .*function\(\) lacks annotations for other; add the annotations$"):
         signature_of(function)
 
 

@@ -148,8 +148,11 @@ def test_an_export_with_a_changed_byte_is_reported(folder, request):
         (b"", "not an export of a log"),
         (b"<xml/>", "not an export of a log"),
         (b"pathcast log x\n", "not an export of a log"),
-        (b"pathcast log 2\n", "this export has a later format, 'pathcast log 2'; import it with a later Pathcast"),
-        (FIRST_LINE, "the export ends at byte 15"),
+        (
+            b"pathcast log 2\n",
+            "this export has a later format, 'pathcast log 2'; import it with a later version of Pathcast",
+        ),
+        (FIRST_LINE, "the export is truncated after byte 15"),
         (FIRST_LINE + b"HEAD" + b"\xff" * 12, "a block has .* bytes; at most"),
     ],
 )

@@ -478,7 +478,7 @@ def test_a_later_format_is_reported(folder):
     filled(folder)
     with closing(sqlite3.connect(segments(folder)[-1])) as later:
         later.execute("pragma user_version = 2")
-    with pytest.raises(LogError, match="has format 2; this Pathcast reads format 1"):
+    with pytest.raises(LogError, match="has format 2, but this version of Pathcast reads format 1"):
         SqliteLog(folder)
 
 

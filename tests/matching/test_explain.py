@@ -339,9 +339,9 @@ def test_an_unreadable_document_raises_its_error() -> None:
     ("ids", "said"),
     [
         ([], "there are no subscriptions"),
-        ([3], "ids: 3"),
-        ([9, 3], "ids: 3, 9"),
-        (range(5, 2005), "2,000 ids, from 5 to 2004"),
+        ([3], "the known ids are 3"),
+        ([9, 3], "the known ids are 3, 9"),
+        (range(5, 2005), "there are 2,000 subscriptions, with ids from 5 to 2004"),
     ],
 )
 def test_an_unknown_id_is_told_what_ids_there_are(ids: list[int], said: str) -> None:
@@ -351,7 +351,7 @@ def test_an_unknown_id_is_told_what_ids_there_are(ids: list[int], said: str) -> 
     for unknown in (2, "3"):
         with pytest.raises(KeyError) as caught:
             matcher.explain("<a/>", unknown)  # type: ignore[arg-type]
-        assert caught.value.args[0] == f"no subscription has the id {unknown!r}; {said}"
+        assert caught.value.args[0] == f"unknown subscription id {unknown!r}; {said}"
 
 
 def test_an_explanation_is_a_dictionary_that_json_carries() -> None:

@@ -58,7 +58,7 @@ def test_a_router_with_another_or_no_such_version_refuses_the_document(mediator:
     with pytest.raises(MappingError, match="mapping of schema 'u', version 1, differs from the sender's"):
         other.compile(subscriptions()).match_message(message)
     newer = mediator.mapping("u").edited([Rename("university", "u")])
-    with pytest.raises(MappingError, match="has no version 2; its versions are 1;"):
+    with pytest.raises(MappingError, match="has no version 2 \\(known versions: 1\\);"):
         mediator.compile(subscriptions()).match_message(pack(DOCUMENT.encode(), newer, with_mapping=False))
 
 
@@ -108,5 +108,5 @@ def test_a_mapping_that_unpacks_to_very_much_is_refused(mediator: Mediator) -> N
 def test_a_mapping_that_is_not_the_one_named_is_refused(mediator: Mediator) -> None:
     body = mediator.pack(b"<a/>", "u")[8:]
     assert unpack(sealed(body)).name == "u"
-    with pytest.raises(MessageError, match="but contains another mapping"):
+    with pytest.raises(MessageError, match="but its mapping is a different one"):
         unpack(sealed(body[:3] + b"v" + body[4:]))

@@ -157,5 +157,5 @@ def test_what_a_stream_would_hold_back_is_counted() -> None:
 
 def test_batches_of_another_table_of_names_are_refused() -> None:
     rewriter = EventRewriter(Plan(TREE, []), Names())
-    with pytest.raises(ValueError, match="read with other names than this EventRewriter's"):
+    with pytest.raises(ValueError, match="was not read with the names of this EventRewriter"):
         rewriter.rewrite(Reader(Names(), Limits(), "refuse").read([b"<r/>"]))

@@ -145,19 +145,19 @@ REFUSED: dict[str, list[Operator]] = {
     "cannot apply rename at 'r/a/@k': 'r/a' would have two attributes 'l'; choose another name": [
         Rename("r/a/@k", "l")
     ],
-    "cannot apply to-element at 'r/a': another operator already moves or renames 'r/a/@k'; remove one": [
+    "cannot apply to-element at 'r/a': another operator already moves or renames 'r/a/@k'; remove one of them": [
         Rename("r/a/@k", "n"),
         ToElement("r/a", "k"),
     ],
     "cannot apply insert at 'r/a': 'r/a' has no child 'e'; its children: b, c, d": [Insert("r/a", ("p",), some("e"))],
-    "cannot apply upgrade at 'r/a': another operator already moves the child 'b'; remove one of the two": [
+    "cannot apply upgrade at 'r/a': another operator already moves the child 'b'; remove one of the operators": [
         Insert("r/a", ("p",), some("b")), Upgrade("r/a", some("b"))
     ],
-    "cannot apply upgrade at 'r/a': another operator already moves all children; remove one of the two": [
+    "cannot apply upgrade at 'r/a': another operator already moves all children; remove one of the operators": [
         Insert("r/a", ("p",)), Upgrade("r/a")
     ],
     "cannot apply insert at 'r/a': the new path is empty; give at least one element name": [Insert("r/a", ())],
-    "cannot apply upgrade at 'r/a': the list of children is empty; name at least one, or omit children for all": [
+    "cannot apply upgrade at 'r/a': the list of children is empty; name a child, or omit `children` to move all": [
         Upgrade("r/a", frozenset())
     ],
     "cannot apply upgrade at 'r': the children of the root cannot move up; choose another element": [

@@ -52,7 +52,7 @@ def test_documents_are_matched_in_the_global_schema(mediator: Mediator, rewritin
 
 def test_a_publisher_that_comes_later_needs_no_new_matcher(mediator: Mediator) -> None:
     matcher = mediator.compile(subscriptions(["//dept/head"]))
-    with pytest.raises(MappingError, match="schema 'v' is not registered; registered: u"):
+    with pytest.raises(MappingError, match="schema 'v' is not registered \\(registered schemas: u"):
         matcher.match("<a/>", schema="v")
     local = read_tree("school\n  dept\n    boss #text")
     same = {"school": "university", "school/dept": "university/dept", "school/dept/boss": "university/dept/head"}
@@ -67,7 +67,7 @@ def test_versions_stay_and_an_unknown_one_is_an_error(mediator: Mediator) -> Non
     assert (first.version, second.version) == (1, 2)
     assert matcher.match(DOCUMENT, "u").ids.tolist() == [1]
     assert matcher.match(DOCUMENT, "u", version=1).ids.tolist() == [2]
-    with pytest.raises(MappingError, match="schema 'u' has no version 3; its versions are 1, 2;"):
+    with pytest.raises(MappingError, match="schema 'u' has no version 3 \\(known versions: 1, 2\\);"):
         matcher.match(DOCUMENT, "u", version=3)
 
 

@@ -158,7 +158,7 @@ def test_what_no_operator_explains_is_told_and_left_alone() -> None:
             {"a/b": "a/@k"},
             "'a/b' cannot correspond to 'a/@k': an element cannot become an attribute; choose an element",
         ),
-        ({"a/@l": "a"}, "the local schema has no attribute 'l' at 'a', which has k; correct the correspondence"),
+        ({"a/@l": "a"}, "the local schema has no attribute 'l' at 'a' (its attributes: k); correct the correspondence"),
     ],
 )
 def test_a_correspondence_that_can_t_be_is_refused(correspondence: dict[str, str], reason: str) -> None:
@@ -185,7 +185,7 @@ def test_a_mapping_is_a_file_that_people_can_edit(tmp_path) -> None:
         ("nom = 'x'", "unknown key 'nom'"),
         ("name = 'x'\nschema = ''", "the text of the schema is empty"),
         ("name = 'x'\nschema = 'a b'", "line 1 of the schema is malformed: 'b' is neither @attribute nor #text"),
-        ('name = "x"\nschema = """\na\nb"""', "line 2 of the schema has the wrong indentation of 'b'"),
+        ('name = "x"\nschema = """\na\nb"""', "line 2 of the schema, 'b', has the wrong indentation"),
         ("name = 'x'\nschema = 'a'\noperators = [3]", "operator 1 must be a table"),
         (
             "name = 'x'\nschema = 'a'\n[[operators]]\noperator = 'upgrade'",
@@ -231,6 +231,6 @@ def test_a_file_has_namespaces_as_they_are(address: str) -> None:
 def test_a_schema_too_large_for_a_table_of_its_names_is_refused() -> None:
     tree = read_tree("r\n" + "\n".join(f"  a{number}" for number in range(8200)))
     with pytest.raises(
-        LimitError, match="the schema of 'x' has 8,201 elements and 8,201 names, 67,256,401 pairs; at most"
+        LimitError, match="the schema of 'x' has 8,201 elements and 8,201 names, and so 67,256,401 pairs; at most"
     ):
         Mapping("x", tree, ())

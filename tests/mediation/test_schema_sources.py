@@ -70,7 +70,7 @@ def test_indented_names_are_a_schema(tmp_path: Path) -> None:
     (tmp_path / "good.tree").write_text("a\n  b? @k #text\n")
     assert str(open_schema(tmp_path / "good.tree")) == "a\n  b? @k #text"
     (tmp_path / "bad.tree").write_text("a\n      b\n")
-    with pytest.raises(MappingError, match=r"bad.tree: line 2 of the schema has the wrong indentation of 'b'"):
+    with pytest.raises(MappingError, match=r"bad.tree: line 2 of the schema, 'b', has the wrong indentation"):
         open_schema(tmp_path / "bad.tree")
 
 

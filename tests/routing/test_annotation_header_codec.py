@@ -97,7 +97,7 @@ def test_a_damaged_header_never_hides_the_document(sent: Annotations, data: st.D
         (b"\x48\x01\x03\x01\x03\x01", "match bits, but"),
         (b"\x48\x01\x03\x01\x01\x01", "match bits, but"),
         (b"\x48\x01\x03\x01\x02\x05", "bits follow the end"),
-        (b"\x48\x01\x03\x01\x02\x03", "instead of omitted"),
+        (b"\x48\x01\x03\x01\x02\x03", "although all aggregates match"),
         (b"\x08\x01\xff\xff\xff\xff\x0f", "truncated"),
         (b"\x08\x01\x01\x03", "bits follow the end"),
         (b"\x02\x01\xff\xff\xff\xff\x0f", "truncated"),

@@ -39,7 +39,7 @@ def test_every_combination_can_be_read() -> None:
     ("text", "reason"),
     [
         ("ES-s", "before reading all of it"),
-        ("ES+s-d", "takes no negative annotations"),
+        ("ES+s-d", "'ES' does not support negative annotations"),
         ("L+x", r"unknown annotation '\+x'; use \+s \+d \+t"),
         ("L-t", "unknown annotation '-t'; use -s -d"),
         ("L+ss", "duplicate"),

@@ -56,7 +56,7 @@ def test_documents_with_entities_reach_their_subscribers_where_these_are_expande
 
 def test_documents_with_entities_are_refused_unless_an_overlay_expands_them() -> None:
     overlay = Overlay(Topology.chain(2))
-    with pytest.raises(DocumentError, match="entities='expand' allows internal ones"):
+    with pytest.raises(DocumentError, match="entities='expand' allows internal entities"):
         overlay.publish(ENTITIES)
     with pytest.raises(ValueError, match="entities must be 'refuse' or 'expand', got 'fetch'"):
         Overlay(Topology.chain(2), entities="fetch")  # type: ignore[arg-type]

@@ -149,7 +149,9 @@ def test_errors_say_what_is_wrong() -> None:
     assert "checksum" in refused(data[:-1])
     assert "not a RoXSum message" in refused(b"<xml/>" * 100)
     assert "version 9" in refused(sealed(data[:4] + b"\x09\x00" + data[6:]))
-    assert "at most 1 allowed (raise it with MessageLimits(bytes=…))" in refused(data, limits=MessageLimits(bytes=1))
+    assert "at most 1 are allowed (raise the limit with MessageLimits(bytes=…))" in refused(
+        data, limits=MessageLimits(bytes=1)
+    )
     assert "is possible" in refused(with_counts(data, tokens=10**6))
     two = RoXSum.build(["<a/>", "<b/>"]).encode()
     assert "MessageLimits(documents=…)" in refused(two, limits=MessageLimits(documents=1))

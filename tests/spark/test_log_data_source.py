@@ -166,7 +166,7 @@ def test_a_lease_keeps_what_a_planned_query_reads(spark: SparkSession, server: S
             "'maxDocumentsPerTrigger' does not apply to a batch",
         ),
         ({"url": "http://127.0.0.1:1", "patience": 0}, "cannot reach the broker at http://127.0.0.1:1"),
-        ({"url": "nowhere"}, "'nowhere' is not the address of a broker"),
+        ({"url": "nowhere"}, "'nowhere' is not a broker address"),
         ({"folder": "/nowhere"}, "no log in /nowhere"),
     ],
 )

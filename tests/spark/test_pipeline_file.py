@@ -304,7 +304,7 @@ def test_a_file_without_deliveries_is_refused(tmp_path):
 def test_a_file_that_is_not_toml_has_its_line(tmp_path):
     found = problems(tmp_path, "[source]\nformat = parquet\n")
     assert found[0][0] == 2
-    assert found[0][2].startswith("is not TOML: ")
+    assert found[0][2].startswith("is not valid TOML: ")
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path):

@@ -53,7 +53,7 @@ def test_overlay_shards_and_joins_arrive(tmp_path):
     ("more", "line", "key", "reason"),
     [
         ('[overlay]\nlevels = 2\npolicy = "M"', 15, "overlay.policy", "invalid policy 'M': use 'ES', 'L'"),
-        ('[overlay]\nlevels = 2\npolicy = "ES-s"', 15, "overlay.policy", "ES takes no negative annotations"),
+        ('[overlay]\nlevels = 2\npolicy = "ES-s"', 15, "overlay.policy", "'ES' does not support negative annotations"),
         ("[overlay]\nlevels = 2\nkeep = 0", 15, "overlay.keep", "must be a number above 0 and at most 1, got 0"),
         ('[overlay]\ntopology = "t"\nlevels = 2', 15, "overlay.levels", "conflicts with overlay.topology"),
         (

@@ -82,7 +82,7 @@ def test_a_missing_file_or_folder_is_found(folder: Path) -> None:
         file.write_bytes(content)
     (data,) = folder.glob("data-*")
     shutil.rmtree(data)
-    with pytest.raises(SnapshotError, match="cannot be read"):
+    with pytest.raises(SnapshotError, match="cannot read snapshot file"):
         open_snapshot(folder, "numbers")
 
 
@@ -160,7 +160,7 @@ def test_a_manifest_that_says_the_same_in_other_bytes_was_changed(folder: Path) 
 def test_a_manifest_of_an_earlier_format_is_refused_with_advice(folder: Path) -> None:
     (folder / "manifest.json").write_text('{"format": "pathcast-snapshot", "version": 1, "kind": "numbers"}')
     with pytest.raises(
-        SnapshotError, match="has version 1, but this Pathcast reads 2; write it again with this Pathcast"
+        SnapshotError, match="has version 1, but this version of Pathcast reads version 2; write the snapshot again"
     ):
         open_snapshot(folder, "numbers")
 

@@ -111,9 +111,11 @@ def test_a_pickle_is_refused_and_nothing_runs(tmp_path, monkeypatch, value, prot
 
 def test_other_versions_are_refused_with_advice():
     old = pickle.dumps(({"R": [(1, (2, 3.5))]}, {3: [1]}), protocol=5)
-    with pytest.raises(SnapshotError, match=r"^the state has format version 1, .* reads 2; start again with a new"):
+    with pytest.raises(
+        SnapshotError, match=r"^the state has format version 1, .* reads version 2; start again with a new"
+    ):
         STATES.read(old)
-    with pytest.raises(SnapshotError, match=r"^the state has format version 3, .* reads 2; update Pathcast$"):
+    with pytest.raises(SnapshotError, match=r"^the state has format version 3, .* reads version 2; update Pathcast$"):
         STATES.read(bytes([0xC1, VERSION + 1]) + WHOLE[2:])
     for foreign in (b"", b"\xc1", b"{}", WHOLE[2:], b"PAR1"):
         with pytest.raises(

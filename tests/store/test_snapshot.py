@@ -54,7 +54,9 @@ def test_a_newer_version_says_to_update(folder: Path) -> None:
     manifest = json.loads((folder / "manifest.json").read_text())
     manifest["version"] = 99
     (folder / "manifest.json").write_text(json.dumps(manifest))
-    with pytest.raises(SnapshotError, match="version 99, but this Pathcast reads 2; update Pathcast"):
+    with pytest.raises(
+        SnapshotError, match="version 99, but this version of Pathcast reads version 2; update Pathcast"
+    ):
         open_snapshot(folder, "numbers")
 
 
@@ -89,15 +91,15 @@ def test_a_flipped_bit_is_found(folder: Path) -> None:
 def test_a_truncated_or_missing_file_is_found_even_without_verifying(folder: Path) -> None:
     file = data_file(folder)
     os.truncate(file, 100)
-    with pytest.raises(SnapshotError, match="wrong size"):
+    with pytest.raises(SnapshotError, match="is damaged: it has"):
         open_snapshot(folder, "numbers", verify=False)
     file.unlink()
-    with pytest.raises(SnapshotError, match="cannot be read"):
+    with pytest.raises(SnapshotError, match="cannot read snapshot file"):
         open_snapshot(folder, "numbers", verify=False)
 
 
 def test_a_folder_that_is_none_says_so(tmp_path: Path) -> None:
-    with pytest.raises(SnapshotError, match="no such folder"):
+    with pytest.raises(SnapshotError, match="the folder does not exist"):
         open_snapshot(tmp_path / "nowhere", "numbers")
     with pytest.raises(SnapshotError, match=r"no manifest\.json"):
         open_snapshot(tmp_path, "numbers")

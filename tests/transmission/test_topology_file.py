@@ -109,7 +109,7 @@ def test_the_reference_in_the_documentation_is_that_of_the_code():
 
 
 def test_what_is_no_toml_has_the_line_and_a_missing_file_its_name(tmp_path):
-    with pytest.raises(TopologyError, match=r"overlay\.toml, line 2: is not TOML: "):
+    with pytest.raises(TopologyError, match=r"overlay\.toml, line 2: is not valid TOML: "):
         read(tmp_path, 'kind = "tree"\nlevels = = 3')
     (tmp_path / "bytes.toml").write_bytes(b"\xff")
     with pytest.raises(TopologyError, match=r"bytes\.toml: is not UTF-8"):

@@ -221,5 +221,5 @@ def meta_of(entry: LogEntry) -> Meta | None:
         return decoder.decode(entry.meta)
     except (DecodeError, ValidationError) as error:
         raise LogError(
-            f"record {entry.sequence} of the log ({entry.kind}) is malformed: {error}; restore a backup"
+            f"record {entry.sequence} of the log ({entry.kind}) is malformed: {error}; restore the log from a backup"
         ) from None

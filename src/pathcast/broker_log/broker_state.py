@@ -366,15 +366,17 @@ class BrokerState:
             version = msgpack.decode(data, type=_Format).format
             if version != _FORMAT:
                 advice = (
-                    "update Pathcast" if version > _FORMAT else "start a version that reads both; CHANGELOG.md names it"
+                    "update Pathcast"
+                    if version > _FORMAT
+                    else "start a version that reads both formats (see CHANGELOG.md)"
                 )
                 raise LogError(
-                    f"the state in the checkpoint at {head} has format {version}; this Pathcast reads {_FORMAT}: "
-                    f"{advice}"
+                    f"the checkpoint at {head} has state format {version}, but this version of Pathcast reads format "
+                    f"{_FORMAT}; {advice}"
                 )
             found = msgpack.decode(data, type=_Checkpoint)
         except (DecodeError, ValidationError) as error:
-            raise LogError(f"the checkpoint at {head} is malformed: {error}; restore a backup") from None
+            raise LogError(f"the checkpoint at {head} is malformed: {error}; restore the log from a backup") from None
         state = cls(window)
         state.head = state._unread = head
         state.ordinals = found.ordinals

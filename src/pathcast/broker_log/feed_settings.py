@@ -39,8 +39,8 @@ def new_settings(limits: Limits, before: SettingsRecord) -> SettingsRecord | Non
     """The record to append at the start of a broker with these limits; None if they are in force already."""
     if before.semantics > SEMANTICS:
         raise LogError(
-            f"the log needs version {before.semantics} of the matching semantics, but this Pathcast supports up to "
-            f"version {SEMANTICS}; update Pathcast"
+            f"the log needs version {before.semantics} of the matching semantics, but this version of "
+            f"Pathcast supports at most version {SEMANTICS}; update Pathcast"
         )
     wanted = SettingsRecord(asdict(limits))
     return None if wanted == before else wanted

@@ -174,7 +174,8 @@ class PackedIds:
 def _text(tenant: str, name: str) -> str:
     if _SEPARATOR in tenant or _SEPARATOR in name:
         raise SnapshotError(
-            f"a tenant, subscriber or subscription has a null character in its name: {tenant!r}, {name!r}; rename it"
+            f"the name of a tenant, subscriber or subscription contains a null character: {tenant!r}, "
+            f"{name!r}; rename it"
         )
     return f"{tenant}{_SEPARATOR}{name}"
 

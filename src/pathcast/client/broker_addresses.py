@@ -26,7 +26,7 @@ class Addresses:
         given = url.split(",") if isinstance(url, str) else list(url)
         self._all = [checked_url(each.strip()) for each in given]
         if not self._all:
-            raise PathcastError("no address of a broker was given; give one such as http://127.0.0.1:8080")
+            raise PathcastError("no broker address was given; give an address such as http://127.0.0.1:8080")
         self._change = threading.Lock()
         self._at = 0
 

@@ -87,7 +87,10 @@ def broker_error(problem: Mapping[str, Any], status: int) -> BrokerError:
     reason = (
         detail
         if isinstance(detail, str)
-        else f"the server answered with status {status} without a reason; check that the address is that of a broker"
+        else (
+            f"the server answered with status {status} without a reason; check that the address belongs to a "
+            "Pathcast broker"
+        )
     )
     line, column = (value if isinstance(value := problem.get(key), int) else None for key in ("line", "column"))
     return BrokerError(reason, line=line, column=column, status=status, problem=dict(problem))
@@ -97,7 +100,7 @@ def unreachable(url: str, error: Exception) -> UnreachableError:
     """The error for a connection that failed."""
     return UnreachableError(
         f"cannot reach the broker at {url}: {str(error) or type(error).__name__}; check the address, and "
-        "that the broker runs"
+        "that the broker is running"
     )
 
 
@@ -109,7 +112,7 @@ def checked_url(url: str) -> str:
     except ValueError:
         good = False
     if not good or parts.query or parts.fragment:
-        raise PathcastError(f"{url!r} is not the address of a broker; give one such as http://127.0.0.1:8080")
+        raise PathcastError(f"{url!r} is not a broker address; give an address such as http://127.0.0.1:8080")
     return url.rstrip("/")
 
 

@@ -52,7 +52,9 @@ class Publication:
             [uuid.uuid4().hex for _ in self._documents] if ids is None else [ids] if isinstance(ids, str) else list(ids)
         )
         if len(chosen) != len(self._documents):
-            raise ValueError(f"id must have one id per document, got {len(chosen)} for {len(self._documents)}")
+            raise ValueError(
+                f"id must contain one id per document, got {len(chosen)} ids for {len(self._documents)} documents"
+            )
         for id in chosen:
             if not (id and id.isascii() and id.isprintable() and id == id.strip()):
                 raise ValueError(f"id must be printable ASCII without leading or trailing spaces, got {id!r}")

@@ -109,7 +109,7 @@ class LogReader:
                 query["lease"] = lease
             address = self.url
             failure: PathcastError = UnreachableError(
-                f"the broker at {address} ended the stream of records early; read again"
+                f"the broker at {address} ended the stream of records early; read the records again"
             )
             at_least = 0.0
             try:
@@ -223,5 +223,5 @@ def _batches(response: "httpx.Response") -> "Iterator[pyarrow.RecordBatch]":
 def _number(headers: Any, name: str) -> int:
     text = headers.get(name, "")
     if not (text.isascii() and text.isdigit()):
-        raise BrokerError(f"the answer has no header {name}; check that the address is that of a Pathcast broker")
+        raise BrokerError(f"the answer has no header {name}; check that the address belongs to a Pathcast broker")
     return int(text)

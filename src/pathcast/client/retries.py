@@ -43,7 +43,7 @@ class Retries:
         left = self._since + self._patience - now
         if left <= at_least:
             if isinstance(error, UnreachableError) and self.failures:
-                raise UnreachableError(f"{error.reason} (tried {self.failures + 1} times)")
+                raise UnreachableError(f"{error.reason} (after {self.failures + 1} attempts)")
             raise error
         ceiling = min(self._most, FIRST_SECONDS * 2 ** min(self.failures, 16))
         self.failures += 1

@@ -23,7 +23,7 @@ class Limits:
 
     >>> pathcast.documents.read("<a><b/></a>", limits=pathcast.Limits(depth=1))
     Traceback (most recent call last):
-    pathcast.errors.LimitError: line 1, column 4: an element is nested 2 deep; at most 1 allowed ...
+    pathcast.errors.LimitError: line 1, column 4: an element is nested 2 deep; the limit is 1 ...
     """
 
     depth: int = key(NUMBER, "Depth of nested elements.", 1_000)
@@ -50,7 +50,7 @@ class Limits:
     def exceeded(self, limit: str, what: str, *, line: int | None = None, column: int | None = None) -> LimitError:
         """The error for `what` beyond `limit`."""
         allowed = getattr(self, limit)
-        reason = f"{what}; at most {allowed:,} allowed (raise the limit with Limits({limit}=…))"
+        reason = f"{what}; the limit is {allowed:,} (raise the limit with Limits({limit}=…))"
         return LimitError(reason, line=line, column=column)
 
 

@@ -229,7 +229,10 @@ class _DocumentReader:
         """Parse."""
         try:
             if (at := self.data.find(b"\0", 0, 2)) >= 0:  # expat would take the document for UTF-16
-                what = "not well-formed (invalid token): a NUL byte, which XML forbids; remove it or convert to UTF-8"
+                what = (
+                    "not well-formed (invalid token): a NUL byte, which XML forbids; remove the byte, or convert the "
+                    "document to UTF-8"
+                )
                 raise DocumentError(what, line=1, column=at + 1)
             if self.may_have_long_namespaces():
                 self.check_namespaces()
@@ -295,7 +298,7 @@ class _DocumentReader:
                     if attributes[index] != "xmlns":
                         prefixes.add(attributes[index])
                     if (size := len(attributes[index + 1])) > most:
-                        what = f"a namespace has {size:,} characters; at most {most:,} allowed"
+                        what = f"a namespace has {size:,} characters; at most {most:,} are allowed"
                         reason = f"{what} (raise the limit with Limits(name_length=…))"
                         raise LimitError(reason, line=parser.CurrentLineNumber, column=parser.CurrentColumnNumber + 1)
                 else:
@@ -323,7 +326,9 @@ class _DocumentReader:
         if error.code == _UNBOUND and (found := unbound_prefix(self.data)):
             return f"{reason}: {found}"
         if error.code == _AMPLIFIED:
-            return "entities expand the document beyond the fixed limit of the XML parser; replace them by text"
+            return (
+                "entities expand the document beyond the fixed limit of the XML parser; replace the entities with text"
+            )
         if error.code == _MISMATCHED and self.open:
             return f"{reason}: <{self.tag()}> was opened in line {self.opened()} and is not closed yet"
         if error.code == _ENDED_EARLY and self.open:
@@ -462,7 +467,7 @@ class _DocumentReader:
         # An external parameter entity can only be used by reading it into the DTD: its declaration is rejected.
         if self.builder.entities == "refuse" or (is_parameter and value is None):
             hint = (
-                "entities='expand' allows internal ones"
+                "entities='expand' allows internal entities"
                 if value is not None
                 else "external entities are never read; remove the declaration"
             )

@@ -63,7 +63,9 @@ class LabelPaths:
         edges = (parents.astype(np.int64) + 1) << 32 | name_ids
         if len(np.unique(edges)) != count:
             again = np.setdiff1d(numbers, np.unique(edges, return_index=True)[1])[0]
-            raise ValueError(f"label path {again} has the same parent and name as an earlier label path; remove one")
+            raise ValueError(
+                f"label path {again} has the same parent and name as an earlier label path; remove one of the two"
+            )
         paths._make_room(count)
         paths._parent[:count], paths._name[:count] = parents, name_ids
         paths._count[0] = count

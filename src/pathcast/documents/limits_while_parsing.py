@@ -40,7 +40,10 @@ class LimitChecks:
         """
         if allowance < 0:
             most = max(AMPLIFICATION_FLOOR, self._limits.amplification * self._size)
-            what = f"entities or default attributes expand the document of {self._size:,} bytes to more than {most:,}"
+            what = (
+                f"entities or default attributes expand the document of {self._size:,} bytes to more than "
+                f"{most:,} bytes"
+            )
             self._raise(parser, what, "amplification")
 
     def _refuse(self, parser: XMLParserType, limit: str, what: str) -> NoReturn:

@@ -53,7 +53,9 @@ def kernels_of(rooms: Collection[str] = (), package: Path = PACKAGE) -> list[Sou
             module = ".".join((package.name, *place.with_suffix("").parts))
             found.extend(Source(module, name, path) for name in _kernels_in(path))
     if missing := set(rooms) - {source.module.split(".")[1] for source in found}:
-        raise ValueError(f"no package {min(missing)!r} with kernels; use one of {', '.join(sorted(known))}")
+        raise ValueError(
+            f"package {min(missing)!r} does not exist or has no kernels; use one of {', '.join(sorted(known))}"
+        )
     return found
 
 

@@ -102,8 +102,8 @@ class _Linker:
         missing = [each for each in code.needs if self._llvm.address_of_symbol(each) is None]
         if missing:
             raise ImportError(
-                f"the machine code of kernel {name}() needs {', '.join(missing)}, which this "
-                "Numba lacks; install the version of Numba that pathcast requires"
+                f"the machine code of kernel {name}() needs {', '.join(missing)}, which this version of Numba "
+                "lacks; install the version of Numba that pathcast requires"
             )
         with self._lock:
             self._engine.add_object_file(self._llvm.ObjectFileRef.from_data(code.code))

@@ -34,7 +34,9 @@ def signature_of(function: Callable[..., Any]) -> Any:
     code = function.__code__
     names = code.co_varnames[: code.co_argcount]
     if missing := [name for name in (*names, "return") if name not in hints]:
-        raise TypeError(f"kernel {function.__qualname__}() lacks annotations for {', '.join(missing)}; add them")
+        raise TypeError(
+            f"kernel {function.__qualname__}() lacks annotations for {', '.join(missing)}; add the annotations"
+        )
     return argument_type(hints["return"])(*(argument_type(hints[name]) for name in names))
 
 

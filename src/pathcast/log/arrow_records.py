@@ -118,6 +118,6 @@ def read_arrow(source: "bytes | BinaryIO | pyarrow.NativeFile") -> Iterator[LogE
                 columns[1] = columns[1].cast(pa.int64())
                 yield from map(LogEntry, *(column.to_pylist() for column in columns))
     except pa.ArrowInvalid as error:
-        raise LogError(f"the stream of records is damaged: {error}; request the message again") from error
+        raise LogError(f"the stream of records is damaged: {error}; request the records again") from error
     if rows != 0:
-        raise LogError("the stream of records is truncated; request the rest")
+        raise LogError("the stream of records is truncated; request the remaining records")

@@ -9,10 +9,10 @@ the one that shall read it, leaves the original as it is.
 def other_format(what: str, found: int, read: int) -> str:
     """The reason why `what`, in format `found`, is not read, and what to do."""
     if found > read:
-        advice = "a later Pathcast wrote it; update Pathcast, or restore a backup"
+        advice = "a later version wrote it; update Pathcast, or restore the log from a backup"
     else:
         advice = (
-            "an earlier Pathcast wrote it; run `pathcast log export` with that version, and `pathcast log import` with "
-            "this one"
+            "an earlier version wrote it; run `pathcast log export` with that version, and `pathcast log "
+            "import` with this version"
         )
-    return f"{what} has format {found}; this Pathcast reads format {read}: {advice}"
+    return f"{what} has format {found}, but this version of Pathcast reads format {read}: {advice}"

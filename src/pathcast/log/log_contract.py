@@ -93,14 +93,15 @@ def check_contents(records: Sequence[Any]) -> None:
     for at, record in enumerate(records):
         if not isinstance(record.kind, str) or not isinstance(record.meta, bytes) or not isinstance(record.body, bytes):
             raise TypeError(
-                f"record {at} of the call must have kind of type str, meta and body of type bytes, got "
-                f"{type(record.kind).__name__}, {type(record.meta).__name__} and {type(record.body).__name__}"
+                f"record {at}: kind must be str, meta must be bytes and body must be bytes, got "
+                f"kind={type(record.kind).__name__}, meta={type(record.meta).__name__} and "
+                f"body={type(record.body).__name__}"
             )
         record.kind.encode()
         if (size := len(record.meta) + len(record.body)) > _RECORD_BYTES:
             raise ValueError(
-                f"record {at} of the call has {size:,} bytes of meta and body; at most {_RECORD_BYTES:,} allowed; "
-                "divide it"
+                f"record {at} has {size:,} bytes of meta and body; at most {_RECORD_BYTES:,} are allowed; divide "
+                "the record"
             )
 
 

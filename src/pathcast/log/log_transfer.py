@@ -164,7 +164,8 @@ class _Blocks:
         if line != FIRST_LINE:
             if line.startswith(FIRST_LINE[:-2]) and line[len(FIRST_LINE) - 2 : len(FIRST_LINE) - 1].isdigit():
                 raise LogError(
-                    f"this export has a later format, {line.decode().strip()!r}; import it with a later Pathcast"
+                    f"this export has a later format, {line.decode().strip()!r}; import it with a later version of "
+                    "Pathcast"
                 )
             raise LogError(
                 f"not an export of a log: the file begins with {line!r}, expected {FIRST_LINE!r}; give a file that "
@@ -194,7 +195,7 @@ class _Blocks:
             if not piece:
                 if partly:
                     break
-                raise LogError(f"the export ends at byte {self._place}, before its end; export the log again")
+                raise LogError(f"the export is truncated after byte {self._place}; export the log again")
             pieces.append(piece)
             size -= len(piece)
             self._place += len(piece)

@@ -84,7 +84,9 @@ def _read(folder: Path, verify: bool, trusted: bool) -> tuple[Subscriptions, Eng
     if layout != LAYOUT:
         newer = type(layout) is int and layout > LAYOUT
         advice = "update Pathcast" if newer else "compile the subscriptions again"
-        raise SnapshotError(f"the index {folder} has layout {layout!r}, but this Pathcast reads {LAYOUT}; {advice}")
+        raise SnapshotError(
+            f"the index {folder} has layout {layout!r}, but this version of Pathcast reads layout {LAYOUT}; {advice}"
+        )
     if not trusted:
         subscriptions = read_distrusting(snapshot.facts, part_of(snapshot.arrays, _SUBSCRIPTIONS))
         return subscriptions, engine_class(name).build(subscriptions.table)
@@ -103,6 +105,7 @@ def restored_matcher(facts: dict[str, Any], arrays: dict[str, AnyArray]) -> "Mat
 
     if facts["layout"] != LAYOUT:
         raise SnapshotError(
-            f"the index has layout {facts['layout']!r}, but this Pathcast reads {LAYOUT}; write it again"
+            f"the index has layout {facts['layout']!r}, but this version of Pathcast reads layout {LAYOUT}; "
+            "write the index again"
         )
     return Matcher(*_restored(facts, arrays))

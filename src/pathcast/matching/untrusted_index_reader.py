@@ -133,29 +133,31 @@ class _Entries:
             steps.append(self._step[node])
             node = self._parent[node]
             if len(steps) > self._max_steps:
-                raise SnapshotError(f"a path has more than {self._max_steps} steps")
+                raise SnapshotError(f"the path of pattern {entry} has more than {self._max_steps} steps")
         return path_text(tuple(reversed(steps)), self._names)
 
 
 def _whole(facts: Mapping[str, Any], name: str) -> int:
     found = facts.get(name)
     if type(found) is not int or not 0 < found <= LARGEST_ID + 1:
-        raise SnapshotError(f"'{name}' in the manifest must be a whole number of at least 1, got {found!r:.60}")
+        raise SnapshotError(
+            f"'{name}' in the manifest must be a whole number from 1 to {LARGEST_ID + 1:,}, got {found!r:.60}"
+        )
     return found
 
 
 def _column(arrays: Mapping[str, AnyArray], name: str) -> Int32s:
     found = arrays.get(name)
     if found is None or found.dtype != np.int32 or found.ndim != 1:
-        kind = "missing" if found is None else f"{found.ndim}-dimensional, of {found.dtype}"
-        raise SnapshotError(f"the array '{name}' is {kind}, expected one-dimensional, of int32")
+        kind = "missing" if found is None else f"{found.ndim}-dimensional {found.dtype}"
+        raise SnapshotError(f"the array '{name}' is {kind}, expected 1-dimensional int32")
     return found.view(np.ndarray)
 
 
 def _texts(arrays: Mapping[str, AnyArray], data: str, offsets: str) -> Texts:
     pieces, edges = arrays.get(data), arrays.get(offsets)
     if pieces is None or edges is None or edges.size == 0:
-        raise SnapshotError(f"the texts '{data}' are missing, or have no offsets in '{offsets}'")
+        raise SnapshotError(f"array '{data}' or its offsets '{offsets}' are missing or empty")
     check_pieces(pieces, edges, len(edges) - 1 if edges.ndim else 0, f"'{data}'")
     return Texts(pieces, edges)
 

@@ -50,7 +50,8 @@ class MediatedReader:
             return envelope.mapping
         if self.mediator is None:
             raise MappingError(
-                f"the document needs the mapping of schema '{envelope.name}'; give mediator=… that has it"
+                f"the document needs the mapping of schema '{envelope.name}', version {envelope.version}; pass a "
+                "mediator that has this mapping as mediator=…"
             )
         held = self.mediator.mapping(envelope.name, envelope.version)
         envelope.check(held)

@@ -90,13 +90,16 @@ class Mediator:
         versions = self._mappings.get(name)
         if not versions:
             known = ", ".join(sorted(self._mappings)[:10]) or "none"
-            raise MappingError(f"schema '{name}' is not registered; registered: {known}; call register or add first")
+            raise MappingError(
+                f"schema '{name}' is not registered (registered schemas: {known}); call register or add first"
+            )
         if version is None:
             return versions[max(versions)]
         if version not in versions:
             known = ", ".join(map(str, sorted(versions)[-10:]))
             raise MappingError(
-                f"schema '{name}' has no version {version}; its versions are {known}; add the missing mapping"
+                f"schema '{name}' has no version {version} (known versions: {known}); add a mapping for version "
+                f"{version}, or use a known version"
             )
         return versions[version]
 
@@ -119,7 +122,7 @@ class Mediator:
             tree = read_tree((place / _GLOBAL).read_text(encoding="utf-8"))
         except OSError as error:
             raise MappingError(
-                f"cannot read a mediator from {place}: {error.strerror}; write one with mediator.save(…)"
+                f"cannot read a mediator from {place}: {error.strerror}; create the folder with mediator.save(…)"
             ) from None
         except UnicodeDecodeError:
             raise MappingError(f"the file {place / _GLOBAL} is not UTF-8; save it as UTF-8") from None

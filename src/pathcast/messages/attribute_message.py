@@ -38,7 +38,10 @@ class Message(Mapping[str, Value]):
         self._bytes: bytes | None = None
         if not self.payload <= self._attributes.keys():
             missing = ", ".join(sorted(self.payload - self._attributes.keys()))
-            raise MessageError(f"`payload` names attributes that the message lacks: {missing}; add or remove them")
+            raise MessageError(
+                f"`payload` names attributes that are not in the message: {missing}; add the attributes to the "
+                "message, or remove them from `payload`"
+            )
 
     @classmethod
     def trusted(cls, attributes: dict[str, Value], payload: frozenset[str]) -> "Message":

@@ -87,7 +87,7 @@ def check_scalar(value: object) -> None:
             raise MessageError(f"number {shown} does not fit in 64 bits; use a float or a string")
     elif kind is float:
         if isnan(value):  # type: ignore[arg-type]
-            raise MessageError("NaN is not allowed in a message, because it cannot be compared; use None")
+            raise MessageError("NaN is not allowed in a message, because NaN cannot be compared; use None")
     elif kind is str:
         try:
             value.encode()  # type: ignore[attr-defined]

@@ -32,7 +32,8 @@ class Interval:
         check_scalar(self.high)
         if self.low is not None and self.high is not None and family(self.low) != family(self.high):
             raise MessageError(
-                f"interval from {shown(self.low)} to {shown(self.high)} has ends of different types; use one type"
+                f"the interval from {shown(self.low)} to {shown(self.high)} has ends of different types; give "
+                "both ends the same type"
             )
 
     @classmethod
@@ -131,7 +132,8 @@ def _tighter(one: Scalar, one_open: bool, other: Scalar, other_open: bool, sign:
         return (other, other_open) if one is None else (one, one_open)
     if family(one) != family(other):
         raise MessageError(
-            f"cannot intersect intervals whose ends {shown(one)} and {shown(other)} have different types; use one type"
+            f"cannot intersect intervals whose ends {shown(one)} and {shown(other)} have different types; "
+            "give both ends the same type"
         )
     if one == other:
         return one, one_open or other_open

@@ -175,8 +175,8 @@ class Reader:
     def __init__(self, data: bytes | memoryview, limits: WireLimits) -> None:
         if len(data) > limits.bytes:
             raise MessageError(
-                f"the message has {len(data):,} bytes; at most {limits.bytes:,} allowed "
-                "(raise the limit with WireLimits(bytes=…))"
+                f"the message has {len(data):,} bytes; at most {limits.bytes:,} are allowed (raise the limit with "
+                "WireLimits(bytes=…))"
             )
         self._data = memoryview(data)
         self._at = 0
@@ -272,7 +272,7 @@ class Reader:
             return self.string()
         if tag == BYTES:
             return bytes(self.take(self.number()))
-        raise MessageError(f"the message is damaged: a value has the unknown type {tag}; {RESEND}")
+        raise MessageError(f"the message is damaged: a value has unknown type {tag}; {RESEND}")
 
     def _points(self, *, pairs: bool) -> Points:
         axes = [self.string() for _ in range(self.count("axes"))]
@@ -314,14 +314,16 @@ class Reader:
         """An interval that `put_interval` wrote."""
         flags = self.byte()
         if flags > 3:
-            raise MessageError(f"the filter is damaged: an interval has the unknown flags {flags}; {RESEND}")
+            raise MessageError(f"the filter is damaged: an interval has unknown flags {flags}; {RESEND}")
         low, high = self.scalar(self.byte()), self.scalar(self.byte())
         return Interval(low, high, bool(flags & 1), bool(flags & 2))
 
     def finish(self) -> None:
         """Raise `MessageError` if bytes follow."""
         if self._at < len(self._data):
-            raise MessageError(f"the message is damaged: {len(self._data) - self._at:,} bytes follow the end; {RESEND}")
+            raise MessageError(
+                f"the message is damaged: it has {len(self._data) - self._at:,} extra bytes at the end; {RESEND}"
+            )
 
 
 _RESTORE: dict[int, Callable[[int], Scalar]] = {

@@ -54,7 +54,10 @@ def decode(data: bytes | memoryview, limits: WireLimits = DEFAULT) -> Message:
     for _ in range(reader.count("attributes")):
         name = reader.string()
         if name <= last:
-            raise MessageError(f"the message is damaged: names are not in order ({last!r:.60}, {name!r:.60}); {RESEND}")
+            raise MessageError(
+                f"the message is damaged: attribute names are not in ascending order ({last!r:.60}, "
+                f"{name!r:.60}); {RESEND}"
+            )
         last = name
         tag = reader.byte()
         if tag & PAYLOAD:
@@ -102,7 +105,7 @@ def decode_filter(data: bytes | memoryview, limits: WireLimits = DEFAULT) -> Fil
 def _term(reader: "Reader") -> Term:
     tag = reader.byte()
     if tag >= len(_TERMS):
-        raise MessageError(f"the filter is damaged: a term has the unknown type {tag}; {RESEND}")
+        raise MessageError(f"the filter is damaged: a term has unknown type {tag}; {RESEND}")
     kind = _TERMS[tag]
     name = reader.string()
     if kind is In:

@@ -71,10 +71,13 @@ class Registrations:
         found = self.all.get(number)
         if found is None:
             raise TopologyError(
-                f"unknown registration {number!r}; it was already removed, or belongs to another network"
+                f"unknown registration {number!r}: it was removed, or belongs to another network; give an "
+                "existing registration of this network"
             )
         if isinstance(registration, Registration) and found != registration:
-            raise TopologyError(f"registration {number} belongs to another network; call that network instead")
+            raise TopologyError(
+                f"registration {number} belongs to another network; call the method of that network instead"
+            )
         return found
 
     def remove(self, found: Registration) -> tuple[int, Shaped]:

@@ -276,8 +276,8 @@ class _HeaderReader:
         self.listed += count
         if self.listed > MOST_LISTED:
             raise MessageError(
-                f"the message header lists {self.listed:,} items, at most {MOST_LISTED:,} are allowed; "
-                "forward the document with fewer annotations"
+                f"the message header lists {self.listed:,} items; at most {MOST_LISTED:,} are allowed; forward "
+                "the document with fewer annotations"
             )
 
     def bits(self) -> Mask:
@@ -303,7 +303,9 @@ class _HeaderReader:
                 f"{np.count_nonzero(~failed):,} aggregates can match; {_AGAIN}"
             )
         if np.count_nonzero(holding) == count:
-            raise MessageError(f"the message header is damaged: all match bits are set, instead of omitted; {_AGAIN}")
+            raise MessageError(
+                f"the message header is damaged: it contains match bits although all aggregates match; {_AGAIN}"
+            )
         return holding
 
     def last_places(self) -> LastPlaces:

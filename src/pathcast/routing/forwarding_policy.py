@@ -92,8 +92,8 @@ class Policy:
         if found["forwarding"] == "ES":
             if negative:
                 raise ValueError(
-                    f"invalid policy '{text}': ES takes no negative annotations, because it forwards a document before "
-                    "reading all of it; use 'L' or 'adaptive'"
+                    f"invalid policy '{text}': 'ES' does not support negative annotations, because it forwards a "
+                    "document before reading all of it; use 'L' or 'adaptive'"
                 )
             return cls("ES", positive)
         return cls("L", positive, negative)

@@ -195,7 +195,10 @@ class Overlay:
         with self._lock:
             name = self._router_of.pop(id, None)
             if name is None:
-                raise KeyError(f"unknown subscription id {id} (never added, or already removed); give a current id")
+                raise KeyError(
+                    f"unknown subscription id {id}: the subscription was never added or has been removed; give the id "
+                    "of an existing subscription"
+                )
             self._routers[name].unsubscribe(id)
             self._advertising.changed(name)
 

@@ -145,10 +145,14 @@ class Skeletons:
         columns = skeletons.enter_columns(column_node, column_kind)
         numbers = skeletons.intern(tokens.stored, tokens.token_offsets, tokens.meta)
         for found, what in ((columns, "column"), (numbers, "token")):
+            if np.any(found == GIVEN_UP):
+                raise ValueError(
+                    f"the batch has {len(found):,} {what}s; at most {MAX_TOKENS:,} of "
+                    f"{MAX_TOKEN_BYTES:,} bytes are allowed; summarize the documents in smaller batches"
+                )
             if not np.array_equal(found, np.arange(len(found))):
                 raise ValueError(
-                    f"the {len(found):,} {what}s are not distinct, or exceed what one batch can hold; summarize the "
-                    "documents again"
+                    f"the batch has duplicate {what}s among its {len(found):,}; summarize the documents again"
                 )
         return skeletons
 

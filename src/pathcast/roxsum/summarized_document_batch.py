@@ -13,7 +13,7 @@ from pathcast.documents import Entities, LabelPaths, Limits, Reader
 from pathcast.errors import LimitError, PathcastError
 from pathcast.kernels import Int32s, Int64s
 
-from .markup_value_splitter import Skeletons
+from .markup_value_splitter import MAX_TOKEN_BYTES, MAX_TOKENS, Skeletons
 from .summary_matching import bitmap_of
 from .token_table_kernels import GIVEN_UP
 from .tokenised_batch_contents import Contents
@@ -154,7 +154,9 @@ class SummarizedDocuments:
         """The next ids."""
         first = self._next
         if first + count - 1 > _LARGEST_ID:
-            raise LimitError(f"the batch would exceed {_LARGEST_ID:,}, the largest document id; start a new batch")
+            raise LimitError(
+                f"{count:,} more documents would exceed {_LARGEST_ID:,}, the largest document id; start a new batch"
+            )
         return np.arange(first, first + count, dtype=np.int64)
 
     def _enter(self, contents: Contents, rows: Int64s, ids: Int64s) -> None:
@@ -208,8 +210,8 @@ class SummarizedDocuments:
         token_of = self.skeletons.absorb(other.skeletons, nodes, node_of, used)
         if np.any(token_of == GIVEN_UP):
             raise LimitError(
-                "the two batches together have more distinct pieces of markup than one batch can hold; send them "
-                "separately"
+                f"the two batches together have more than {MAX_TOKENS:,} distinct tags, or more than "
+                f"{MAX_TOKEN_BYTES:,} bytes of them; one batch cannot hold more; send the batches separately"
             )
         return contents.renumbered(token_of, node_of)
 

@@ -283,7 +283,7 @@ class Filtering:
             read = reader.read(batch.contents.readable(batch.skeletons, batch.rows[group]))
             if read.errors:
                 raise MessageError(
-                    f"cannot read a document of the batch again: {read.errors[min(read.errors)]}; "
+                    f"cannot read document {min(read.errors)} of the batch again: {read.errors[min(read.errors)]}; "
                     "request the message again"
                 )
             yield group, read

@@ -61,4 +61,6 @@ class MessagePack(Generic[T]):
         if version is None:
             return f"cannot read {self._what}: the bytes are damaged or were not written by Pathcast; {self._advice}"
         advice = "update Pathcast" if version > VERSION else self._advice
-        return f"{self._what} has format version {version}, but this Pathcast reads {VERSION}; {advice}"
+        return (
+            f"{self._what} has format version {version}, but this version of Pathcast reads version {VERSION}; {advice}"
+        )

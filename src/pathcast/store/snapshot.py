@@ -102,7 +102,8 @@ def _write(folder: Path, fresh: Path, manifest: dict[str, Any], arrays: Mapping[
     text = _text({"format": FORMAT, "version": VERSION, **manifest, "arrays": described})
     if len(text) > _MANIFEST_BYTES:
         raise SnapshotError(
-            f"the manifest has {len(text):,} bytes; at most {_MANIFEST_BYTES:,} allowed; store facts as arrays"
+            f"the manifest has {len(text):,} bytes; at most {_MANIFEST_BYTES:,} are allowed; store large "
+            "facts as arrays"
         )
     # Flush in parallel: the file system combines concurrent requests, which takes a tenth of the time.
     with ThreadPoolExecutor(_FLUSHES) as pool:
@@ -162,15 +163,20 @@ def read_manifest(directory: str | os.PathLike[str]) -> dict[str, Any]:
         ) from None
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise SnapshotError(
-            f"{folder} is not a Pathcast snapshot: its manifest.json has another format; give another folder"
+            f"{folder} is not a Pathcast snapshot: its manifest.json was not written by Pathcast; give the "
+            "folder of a snapshot"
         )
     version = manifest.get("version")
     if version != VERSION:
         newer = type(version) is int and version > VERSION
-        advice = "update Pathcast" if newer else "write it again with this Pathcast"
-        raise SnapshotError(f"snapshot {folder} has version {version!r}, but this Pathcast reads {VERSION}; {advice}")
+        advice = "update Pathcast" if newer else "write the snapshot again with this version"
+        raise SnapshotError(
+            f"snapshot {folder} has version {version!r}, but this version of Pathcast reads version {VERSION}; {advice}"
+        )
     if not whole:
-        raise SnapshotError(f"snapshot {folder} is damaged: manifest.json was changed; write the snapshot again")
+        raise SnapshotError(
+            f"snapshot {folder} is damaged: manifest.json was changed after it was written; write the snapshot again"
+        )
     if not _is_complete(manifest):
         raise SnapshotError(f"snapshot {folder} is damaged: manifest.json is incomplete; write the snapshot again")
     return manifest
@@ -181,12 +187,16 @@ def _manifest_bytes(folder: Path) -> bytes:
         with _opened(folder / MANIFEST) as file:
             text = file.read(_MANIFEST_BYTES + 1)
     except FileNotFoundError:
-        what = "no manifest.json; give the folder of a snapshot" if folder.is_dir() else "no such folder"
+        what = (
+            "no manifest.json; give the folder of a snapshot"
+            if folder.is_dir()
+            else "the folder does not exist; check the path"
+        )
         raise SnapshotError(f"{folder} is not a snapshot: {what}") from None
     except NotADirectoryError:
         raise SnapshotError(f"{folder} is a file, not a snapshot; give the folder of a snapshot") from None
     except (OSError, ValueError) as error:  # a path may be invalid, such as one with a null character
-        raise SnapshotError(f"cannot read snapshot {folder}: {error}; check its permissions") from None
+        raise SnapshotError(f"cannot read snapshot {folder}: {error}; check the path and its permissions") from None
     if len(text) > _MANIFEST_BYTES:
         raise SnapshotError(
             f"snapshot {folder} is damaged: manifest.json exceeds {_MANIFEST_BYTES:,} bytes; write the snapshot again"
@@ -251,8 +261,11 @@ def _open_array(path: Path, facts: Mapping[str, Any], verify: bool) -> AnyArray:
     try:
         with _opened(path) as file:
             size = math.prod(shape) * dtype.itemsize
-            if os.fstat(file.fileno()).st_size != size:
-                raise SnapshotError(f"the snapshot is damaged: {path} has the wrong size; write the snapshot again")
+            if (found := os.fstat(file.fileno()).st_size) != size:
+                raise SnapshotError(
+                    f"snapshot file {path} is damaged: it has {found:,} bytes, expected {size:,}; "
+                    "write the snapshot again"
+                )
             if size < MAPPED_BYTES:
                 array = np.frombuffer(file.read(size), dtype).reshape(shape)
             else:
@@ -260,10 +273,12 @@ def _open_array(path: Path, facts: Mapping[str, Any], verify: bool) -> AnyArray:
         changed = verify and _crc32(array) != facts["crc32"]
     except (OSError, ValueError, OverflowError) as error:
         raise SnapshotError(
-            f"the snapshot is damaged: {path} cannot be read ({error}); write the snapshot again"
+            f"cannot read snapshot file {path}: {error}; check its permissions, or write the snapshot again"
         ) from None
     if changed:
-        raise SnapshotError(f"the snapshot is damaged: {path} does not match its checksum; write the snapshot again")
+        raise SnapshotError(
+            f"snapshot file {path} is damaged: its content does not match its checksum; write the snapshot again"
+        )
     return array
 
 

@@ -25,9 +25,15 @@ def pack(texts: Iterable[str]) -> tuple[UInt8s, Int64s]:
 def check_pieces(data: UInt8s, offsets: Int64s, count: int, what: str) -> None:
     """Raise `SnapshotError` unless these are the bytes and offsets of `count` texts; `what` names the texts."""
     if data.dtype != np.uint8 or data.ndim != 1 or offsets.dtype != np.int64 or offsets.shape != (count + 1,):
-        raise SnapshotError(f"{what} in the snapshot are not {count:,} byte strings; write the snapshot again")
+        raise SnapshotError(
+            f"the snapshot is damaged: {what} must be {count:,} byte strings, got {data.dtype} of shape "
+            f"{data.shape} with offsets of shape {offsets.shape}; write the snapshot again"
+        )
     if offsets[0] != 0 or offsets[-1] != len(data) or bool((offsets[1:] < offsets[:-1]).any()):
-        raise SnapshotError(f"{what} in the snapshot have invalid offsets; write the snapshot again")
+        raise SnapshotError(
+            f"the snapshot is damaged: the offsets of {what} do not ascend from 0 to {len(data):,}; write the "
+            "snapshot again"
+        )
 
 
 def _decoded(data: bytes) -> str:

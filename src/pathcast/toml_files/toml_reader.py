@@ -57,13 +57,15 @@ class TomlFile:
             self._lines = key_lines(text.replace("\r\n", "\n"))
         except tomllib.TOMLDecodeError as error:
             at = re.search(r"\(at line (\d+)", str(error))
-            self._problems.append(Problem(int(at[1]) if at else None, "", f"is not TOML: {error}"))
+            self._problems.append(
+                Problem(int(at[1]) if at else None, "", f"is not valid TOML: {error}; correct the syntax")
+            )
         except RecursionError:
             self._problems.append(
                 Problem(None, "", "values are nested too deeply; reduce the nesting of arrays and tables")
             )
         except ValueError as error:  # a number of thousands of digits
-            self._problems.append(Problem(None, "", f"has a value that cannot be read: {error}"))
+            self._problems.append(Problem(None, "", f"has a value that cannot be read: {error}; correct the value"))
 
     @property
     def problems(self) -> tuple[Problem, ...]:

@@ -107,8 +107,8 @@ class Simulation:
         wait = 0.0 if at is None else at - self.now
         if wait < 0:
             raise TopologyError(
-                f"a message cannot arrive at {at} s: the simulation is already at {self.now} s; give a later "
-                "at=, or omit it"
+                f"a message cannot arrive at {at} s: the simulation is already at {self.now} s; give a later at=, "
+                "or omit at="
             )
         self._world.process(self._arrive(number, message, wait))
 

@@ -260,8 +260,10 @@ class Topology:
         """Raise `TopologyError` with the name of an unreachable node, if there is one."""
         apart = np.flatnonzero(self.components != self.components[self.number(self.root)])
         if len(apart):
-            more = f" and {len(apart) - 1:,} more" if len(apart) > 1 else ""
-            raise TopologyError(f"'{self.nodes[apart[0]]}'{more} cannot be reached from '{self.root}'; add links")
+            more = f" and {len(apart) - 1:,} more nodes" if len(apart) > 1 else ""
+            raise TopologyError(
+                f"'{self.nodes[apart[0]]}'{more} cannot be reached from '{self.root}'; add links that connect them"
+            )
 
     def rooted(self, root: Node | None = None) -> RootedTree:
         """The tree with parents and children; `TopologyError` for a graph with a cycle, which the error names."""
@@ -325,7 +327,7 @@ class Topology:
         twice = np.flatnonzero(keys[1:] == keys[:-1])
         if len(twice):
             a, b = divmod(int(keys[twice[0]]), count)
-            raise TopologyError(f"'{self.nodes[a]}' and '{self.nodes[b]}' are linked twice; remove one link")
+            raise TopologyError(f"'{self.nodes[a]}' and '{self.nodes[b]}' are linked twice; remove one of the links")
 
 
 def _speeds(value: Any, count: int, read: Any) -> Floats:
@@ -333,7 +335,8 @@ def _speeds(value: Any, count: int, read: Any) -> Floats:
     if isinstance(value, np.ndarray) or (isinstance(value, Sequence) and not isinstance(value, str)):
         if len(value) != count:
             raise TopologyError(
-                f"{read.__name__} has {len(value):,} values for {count:,} links; give one per link, or one for all"
+                f"{read.__name__} has {len(value):,} values for {count:,} links; give one value per link, or one "
+                "value for all links"
             )
         return np.array([read(one) for one in value], np.float64)
     return np.full(count, read(value), np.float64)

@@ -141,17 +141,17 @@ def test_a_mistake_in_its_start_tag_is_the_entry_s_own(tag: str) -> None:
 @pytest.mark.parametrize(
     ("inside", "reason"),
     [
-        ("a < b", "begins no tag"),
-        ("<!x>", "begins no tag"),
-        ("<b <c/>", "inside a tag"),
-        ("<b a='<'/>", "inside a tag"),
-        ("</b <", "inside a tag"),
-        ("<!-- -- -->", "'--' inside a comment"),
+        ("a < b", "does not begin a tag"),
+        ("<!x>", "does not begin a tag"),
+        ("<b <c/>", "a tag contains '<'"),
+        ("<b a='<'/>", "a tag contains '<'"),
+        ("</b <", "a tag contains '<'"),
+        ("<!-- -- -->", "a comment contains '--'"),
         ("</b>", "</b> closes <e>"),
         ("<b>", "</f> closes <e>"),
-        ("<!-- ", "'--' inside a comment"),
-        ("<![CDATA[", "ends too early"),
-        ("<b a='", "inside a tag"),
+        ("<!-- ", "a comment contains '--'"),
+        ("<![CDATA[", "ends before the end of its root element"),
+        ("<b a='", "a tag contains '<'"),
     ],
 )
 def test_a_mistake_that_hides_a_tag_ends_the_file(inside: str, reason: str) -> None:
@@ -168,7 +168,7 @@ def test_a_mistake_that_hides_a_tag_ends_the_file(inside: str, reason: str) -> N
         ("", 0, "no root element"),
         ("  <!-- -->", 0, "no root element"),
         ("<x/>", 0, "root element is x"),
-        ("<f><e/>", 1, "ends too early"),
+        ("<f><e/>", 1, "ends before the end of its root element"),
         ("<f><e/></f><f/>", 1, "second root element"),
         ("<f><e/></f>x", 1, "outside the root"),
         ("x<f/>", 0, "outside the root"),
@@ -178,8 +178,8 @@ def test_a_mistake_that_hides_a_tag_ends_the_file(inside: str, reason: str) -> N
         ("<?xml version='1.1'?><f><e/></f>", 0, "XML 1.1"),
         ("<?xml version='1.0' encoding='utf-7'?><f><e/></f>", 0, "'utf-7' is not supported"),
         ("<!DOCTYPE f><!DOCTYPE f><f><e/></f>", 0, "second document type"),
-        ("<!DOCTYPE f [<f><e/></f>", 0, "the document type has no end"),
-        ("<f/><!DOCTYPE f>", 0, "begins no tag"),
+        ("<!DOCTYPE f [<f><e/></f>", 0, "the document type does not end"),
+        ("<f/><!DOCTYPE f>", 0, "does not begin a tag"),
     ],
 )
 def test_a_mistake_outside_entries_ends_the_file(file: str, entries: int, reason: str) -> None:
@@ -195,7 +195,7 @@ def test_an_entry_over_the_limit_is_not_kept_and_the_file_goes_on() -> None:
     found = returned(file, limits=Limits(size=100_000))
     assert [entry.document for entry in found] == [b"<e>1</e>", b"", b"<e>3</e>"]
     assert isinstance(found[1].error, LimitError)
-    assert "300,007 bytes; at most 100,000" in found[1].error.reason
+    assert "300,007 bytes; the limit is 100,000" in found[1].error.reason
     assert found[2].offset == file.index(b"<e>3")
     with pytest.raises(LimitError) as raised:
         documents(file, limits=Limits(size=100_000))
@@ -212,7 +212,7 @@ def test_what_entries_repeat_is_limited_by_the_size_of_the_file() -> None:
     *entries, last = returned(f"<f {spaces}>{'<e/>' * 1000}</f>".encode())
     assert 9 < len(entries) == last.number - 1 < 30
     assert isinstance(last.error, LimitError)
-    assert "many times the bytes of the file; at most 20 allowed" in last.error.reason
+    assert "makes the entries many times larger than the file; the limit is 20" in last.error.reason
     assert len(returned(f"<f {spaces}>{'<e/>' * 1000}</f>".encode(), limits=Limits(amplification=1000))) == 1000
 
 
@@ -223,7 +223,7 @@ def test_a_tag_without_an_end_is_rejected_at_the_limit() -> None:
             yield b"x" * 100_000
 
     (entry,) = split_documents(pieces(), "/f/e", errors="return", limits=Limits(size=1_000_000))
-    assert "a tag has too many bytes" in str(entry.error)
+    assert "a tag has at least " in str(entry.error)
 
 
 # What is given.

@@ -150,7 +150,8 @@ def test_an_index_of_another_layout_is_refused_with_advice(tmp_path: Path) -> No
     for layout, advice in ((index.LAYOUT - 1, "again"), (index.LAYOUT + 1, "update Pathcast")):
         write_snapshot(tmp_path / "other", index.KIND, {**saved.facts, "layout": layout}, saved.arrays)
         with pytest.raises(
-            SnapshotError, match=f"has layout {layout}, but this Pathcast reads {index.LAYOUT}; .*{advice}"
+            SnapshotError,
+            match=f"has layout {layout}, but this version of Pathcast reads layout {index.LAYOUT}; .*{advice}",
         ):
             pathcast.open_index(tmp_path / "other")
 

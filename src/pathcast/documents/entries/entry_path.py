@@ -52,11 +52,13 @@ def parse_entry_path(text: str, namespaces: Namespaces = None) -> EntryPath:
     (Step(uri='urn:a', local='feed'), Step(uri=None, local=None))
     """
     if not isinstance(text, str):
-        raise TypeError(f"the path of entries must be a str, got {text!r}")
+        raise TypeError(f"the entry path must be a string, such as '/feed/entry', got {text!r}")
     if namespaces is not None and namespaces != "ignore" and not isinstance(namespaces, Mapping):
         raise TypeError(f"namespaces must map prefixes to URIs, or be 'ignore' or None, got {namespaces!r}")
     if len(text) > _LONGEST:
-        raise PatternError(f"the path of entries has {len(text):,} characters; at most {_LONGEST:,} allowed")
+        raise PatternError(
+            f"entry path {text!r:.60} has {len(text):,} characters; at most {_LONGEST:,} are allowed; shorten the path"
+        )
     steps: list[Step] = []
     at = 0
     while at < len(text) or not steps:
@@ -66,7 +68,9 @@ def parse_entry_path(text: str, namespaces: Namespaces = None) -> EntryPath:
         steps.append(_step(text, found, namespaces))
         at = found.end()
     if len(steps) > MOST_STEPS:
-        raise PatternError(f"the path of entries has {len(steps):,} steps; at most {MOST_STEPS:,} allowed")
+        raise PatternError(
+            f"entry path {text!r:.60} has {len(steps):,} steps; at most {MOST_STEPS:,} are allowed; shorten the path"
+        )
     return EntryPath(text, tuple(steps))
 
 
@@ -95,11 +99,11 @@ def _wrong(text: str, at: int) -> PatternError:
     rest = text[at:]
     offending = (re.match(r"//|/?[^/]*", rest) or [rest])[0]
     if not text:
-        reason = "the path of entries is empty"
+        reason = "the entry path is empty"
     elif not rest.startswith("/"):
-        reason = "the path of entries must begin with '/'" if at == 0 else f"'{offending}' is not supported here"
+        reason = "the entry path must begin with '/'" if at == 0 else f"'{offending}' is not supported here"
     elif rest.startswith("//"):
-        reason = "'//' is not supported in a path of entries"
+        reason = "'//' is not supported in an entry path"
     else:
         reason = f"'{offending[1:]}' is not a supported step" if offending[1:] else "a step is missing after '/'"
     return PatternError(reason, column=at + 1, expression=text, offending=offending, supported=_SUPPORTED)

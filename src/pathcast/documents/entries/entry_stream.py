@@ -89,7 +89,9 @@ def _pieces(file: Splittable) -> Iterator[Piece]:
         return iter(lambda: file.read(_PIECE), b"")
     if isinstance(file, Iterable):
         return _checked(file)
-    raise TypeError(f"a file must be bytes, str, a path, an open file or pieces of one, got {type(file).__name__}")
+    raise TypeError(
+        f"a file must be bytes, str, a path, an open file or an iterable of bytes, got {type(file).__name__}"
+    )
 
 
 def _checked(pieces: Iterable[bytes]) -> Iterator[bytes]:

@@ -75,16 +75,18 @@ _NAME_ROOM = 1 << 16
 _PLACES = [BEGIN, NAME_END, TAG_END, CLOSE, STOP]
 # Start tags whose meaning is kept, and bytes of one.
 _KEPT, _LONGEST_KEPT = 256, 4_096
-_REPEATED = "the document type and namespaces that entries repeat have many times the bytes of the file"
+_REPEATED = (
+    "repeating the document type and namespaces in every entry makes the entries many times larger than the file"
+)
 # Names in errors are cut.
 _SHOWN = 100
 _BOM = b"\xef\xbb\xbf"
 _MISTAKES = {
-    STRAY: "a '<' that begins no tag, comment, CDATA section or processing instruction; write it as &lt;",
-    OPEN_TAG: "a '<' inside a tag; close the tag before it, or write it as &lt;",
-    HYPHENS: "'--' inside a comment; end the comment with '-->'",
-    OUTSIDE: "text or an end tag outside the root element; remove it",
-    SECOND: "a second root element; a file has one",
+    STRAY: "a '<' does not begin a tag, comment, CDATA section or processing instruction; write it as &lt;",
+    OPEN_TAG: "a tag contains '<'; close the tag before it, or write '<' as &lt;",
+    HYPHENS: "a comment contains '--'; end the comment with '-->'",
+    OUTSIDE: "text or an end tag is outside the root element; remove it",
+    SECOND: "the file has a second root element; remove it",
     LONG: f"an element's name has more than {_NAME_ROOM:,} bytes; shorten it",
 }
 
@@ -252,9 +254,9 @@ class Splitter:
         if end < 0 and not final:
             return False
         if end < 0:
-            raise DocumentError("the document type has no end, or is not well-formed; correct it")
+            raise DocumentError("the document type does not end, or is not well-formed; correct the document type")
         if self._prolog.doctype:
-            raise DocumentError("a second document type; remove it")
+            raise DocumentError("the file has a second document type; remove it")
         self._prolog.doctype = bytes(self._buffer[begin:end])
         self._state[PLACE] = end
         return True
@@ -355,7 +357,7 @@ class Splitter:
             keep = min(keep, state.item(TAG))
             if size - keep > self._limits.size:
                 self._place = keep
-                raise self._limits.exceeded("size", "a tag has too many bytes")
+                raise self._limits.exceeded("size", f"a tag has at least {size - keep:,} bytes")
         choice = self._open_child()
         if choice is not None and choice.is_entry and size - row.item(BEGIN) <= self._limits.size:
             keep = min(keep, row.item(BEGIN))
@@ -369,9 +371,11 @@ class Splitter:
         state = self._state
         self._place = size
         if not state[ROOTED]:
-            raise DocumentError("the file has no root element")
+            raise DocumentError("the file has no root element; give a file with exactly one root element")
         if state[DEPTH] or state[TOKEN] != TEXT or state[PLACE] < size:
-            raise DocumentError("the file ends too early; complete it")
+            raise DocumentError(
+                "the file ends before the end of its root element, or inside a tag or comment; give the complete file"
+            )
         self.done = True
 
     def _stop(self, size: int, error: PathcastError) -> Entry:
@@ -389,7 +393,9 @@ class Splitter:
 
     def _unsure(self, mistake: str) -> DocumentError:
         where = f"at byte {self._base + self._place:,} of the file"
-        return DocumentError(f"{mistake} ({where}); where the next entry begins is not sure, so the file ends here")
+        return DocumentError(
+            f"{mistake} ({where}); reading stops here, because the start of the next entry is uncertain"
+        )
 
     def _misnamed(self, view: memoryview) -> str:
         tag = view[self._place + 2 : self._state.item(PLACE) - 1].tobytes().rstrip()
@@ -397,7 +403,7 @@ class Splitter:
 
     def _other_root(self, uri: str, local: str) -> DocumentError:
         name = expanded(uri, local)[:_SHOWN]
-        hint = f"; a name in a namespace is written Q{{{uri[:_SHOWN]}}}{local[:_SHOWN]} or with a prefix" if uri else ""
+        hint = f"; write a name in a namespace as Q{{{uri[:_SHOWN]}}}{local[:_SHOWN]} or with a prefix" if uri else ""
         return DocumentError(f"the root element is {name}, which {self._text} does not select{hint}")
 
 

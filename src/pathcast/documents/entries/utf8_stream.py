@@ -63,6 +63,6 @@ class Utf8Stream:
                 good = good[:-1] if isinstance(error, UnicodeEncodeError) else good
                 why = getattr(error, "reason", error)
                 reason = f"the bytes up to offset {self._taken + place + 1:,} are not valid in {self._encoding}"
-                wrong = DocumentError(f"{reason} ({why}); correct them or the declared encoding")
+                wrong = DocumentError(f"{reason} ({why}); correct the bytes or the declared encoding")
                 return "".join(good).encode(), wrong
         raise AssertionError("bytes that cannot be decoded together can be decoded one by one")

@@ -52,7 +52,9 @@ def read_dtd(source: bytes | str | os.PathLike[str], *, root: str | None = None)
     """The schema that a DTD declares. Bytes and str are its text, a path is read; `root` overrides the guessed one."""
     text = _text_of(source)
     if len(text) > LARGEST:
-        raise LimitError(f"the DTD has {len(text):,} bytes; at most {LARGEST:,} allowed; remove unused declarations")
+        raise LimitError(
+            f"the DTD has {len(text):,} bytes; at most {LARGEST:,} are allowed; remove unused declarations"
+        )
     declarations = [declaration for declaration in _parse(text).iterelements() if declaration.type != "undefined"]
     names = _Names(declarations)
     if not names.declared:
@@ -172,7 +174,8 @@ def _attribute(element: str, declaration: Any) -> Attribute:
         if reference is not None:
             where = f"the default value of attribute '{declaration.name}' of '{element}'"
             raise DocumentError(
-                f"{where} refers to the entity '{reference.group()}', which is not supported; write its text"
+                f"{where} refers to the entity '{reference.group()}', which is not supported; replace the "
+                "reference with its text"
             )
         value = unescape(value)
     return Attribute(

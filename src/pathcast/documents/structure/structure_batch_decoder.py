@@ -28,8 +28,8 @@ _REASONS = {
     header.REST: "bytes follow the end",
     header.TOO_DEEP: "elements are nested too deeply",
     header.OTHER_FORM: "unknown format",
-    header.OTHER_DOCUMENT: "the document has another length",
-    header.EXCESS: "more names than the header states",
+    header.OTHER_DOCUMENT: "its length differs from the document's",
+    header.EXCESS: "it has more names than its header states",
 }
 _SMALLEST_STACK = 64
 

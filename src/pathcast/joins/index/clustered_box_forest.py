@@ -92,7 +92,10 @@ class Forest:
         """The ends of a box; `KeyError` when it does not exist."""
         place = int(place_of(self.arrays.slots, self.arrays.ids, id))
         if place < 0:
-            raise KeyError(f"unknown semijoin id {id} (never added, or removed); give the id of a current one")
+            raise KeyError(
+                f"unknown semijoin id {id}: the semijoin was never added or has been removed; give the id of an "
+                "existing semijoin"
+            )
         found: list[int] = self.arrays.boxes[place].tolist()
         return found
 
@@ -115,7 +118,10 @@ class Forest:
     def remove(self, id: int) -> None:
         """Remove a box; `KeyError` when it does not exist."""
         if id not in self:
-            raise KeyError(f"unknown semijoin id {id} (never added, or removed); give the id of a current one")
+            raise KeyError(
+                f"unknown semijoin id {id}: the semijoin was never added or has been removed; give the id of an "
+                "existing semijoin"
+            )
         root = remove(self.arrays, id)
         if root >= 0:
             kept = self.roots != root
@@ -127,7 +133,8 @@ class Forest:
         ascending = bool((ids[1:] > ids[:-1]).all())
         if not (ascending or len(np.unique(ids)) == len(ids)) or any_known(self.arrays.slots, self.arrays.ids, ids):
             taken = [id for id, count in Counter(ids.tolist()).items() if count > 1 or id in self]
-            raise KeyError(f"semijoin id {taken[0]} is already in use, or given twice; give distinct unused ids")
+            why = "already in use" if taken[0] in self else "given twice"
+            raise KeyError(f"semijoin id {taken[0]} is {why}; give distinct unused ids")
         if len(ids) * 4 < len(self):
             for id, box in zip(ids.tolist(), boxes, strict=True):
                 self._place(id, box)

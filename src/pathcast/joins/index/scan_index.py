@@ -57,7 +57,8 @@ class ScanIndex:
         first, last = len(self._places), len(self._places) + len(ids)
         if len(np.unique(ids)) < len(ids) or any(id in self._places for id in ids.tolist()):
             taken = [id for id, count in Counter(ids.tolist()).items() if count > 1 or id in self._places]
-            raise KeyError(f"semijoin id {taken[0]} is already in use, or given twice; give distinct unused ids")
+            why = "already in use" if taken[0] in self._places else "given twice"
+            raise KeyError(f"semijoin id {taken[0]} is {why}; give distinct unused ids")
         while last > len(self._ids):
             self._grow()
         self._ids[first:last] = ids

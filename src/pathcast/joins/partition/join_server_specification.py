@@ -104,7 +104,8 @@ class StandingJoins:
         for id in leaving:
             if id not in self:
                 raise QueryError(
-                    f"unknown subscription id {id} in remove (never added, or already removed); give a current id"
+                    f"unknown subscription id {id} in remove: the subscription was never added or has been removed; "
+                    "give the id of an existing subscription"
                 )
         other = copy.copy(self)
         other._set(

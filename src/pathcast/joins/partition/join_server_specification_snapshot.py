@@ -167,7 +167,8 @@ def _check_layout(folder: AnyPath, manifest: Mapping[str, Any]) -> None:
         again = "publish the subscriptions again, to another folder"
         advice = "update Pathcast" if newer else again
         raise SnapshotError(
-            f"the snapshot in {folder} has layout {layout or 1!r}, but this Pathcast reads {LAYOUT}; {advice}"
+            f"the snapshot in {folder} has layout {layout or 1!r}, but this version of Pathcast reads layout "
+            f"{LAYOUT}; {advice}"
         )
 
 
@@ -222,8 +223,8 @@ def _restored(facts: _Facts, arrays: Mapping[str, AnyArray]) -> StandingJoins:
 def _array(arrays: Mapping[str, AnyArray], name: str, kind: npt.DTypeLike) -> Any:
     found = arrays.get(name)
     if found is None or found.dtype != kind or found.ndim != 1:
-        shape = "missing" if found is None else f"{found.ndim}-dimensional, of {found.dtype}"
-        raise _damaged(f"the array '{name}' is {shape}, expected one-dimensional, of {np.dtype(kind)}")
+        shape = "missing" if found is None else f"{found.ndim}-dimensional {found.dtype}"
+        raise _damaged(f"the array '{name}' is {shape}, expected 1-dimensional {np.dtype(kind)}")
     return found.view(np.ndarray)
 
 
@@ -271,8 +272,8 @@ class _Batches:
     def read(self, given: Sequence[Any]) -> tuple[SubscriptionSeries, ...]:
         """All batches; an error if range ends are left over."""
         found = tuple(self._batch(_Facts(one)) for one in given)
-        if any(len(left) for left in self._left.values()):
-            raise _damaged("some ranges belong to no batch of subscriptions")
+        if left := sum(map(len, self._left.values())):
+            raise _damaged(f"{left:,} range ends belong to no batch of subscriptions")
         return found
 
     def _batch(self, facts: _Facts) -> SubscriptionSeries:
@@ -289,8 +290,8 @@ class _Batches:
         gone = self._take("gone", facts.whole("gone", 0))
         if len(gone) and (gone[0] < first or gone[-1] >= first + size or bool((gone[1:] <= gone[:-1]).any())):
             raise _damaged(
-                f"the batch of subscriptions {first} to {first + size - 1} lists removed subscriptions out of order, "
-                "or outside the batch"
+                f"the batch of subscriptions {first} to {first + size - 1} must list removed subscriptions in "
+                "ascending order, and only those of the batch"
             )
         return SubscriptionSeries(first, Selection(facts.texts("tables"), {}, on), ranges, frozenset(gone.tolist()))
 

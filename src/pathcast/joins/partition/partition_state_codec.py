@@ -34,7 +34,7 @@ _TYPES: dict[str, Any] = {
     "timestamp": Annotated[datetime, msgspec.Meta(tz=False)],
 }
 _STATE_ADVICE = "start the stream with a new checkpoint, and send the rows of the tables again"
-_EVENTS_ADVICE = "install the same Pathcast on all workers"
+_EVENTS_ADVICE = "install the same version of Pathcast on all workers"
 
 # Tables, each with its rows by number; batches, each with the numbers of its events, ascending.
 Tables = Mapping[str, Mapping[int, Row]]
@@ -78,11 +78,16 @@ class JoinCodec:
         kept, steps = self._states.read(state)
         tables = {each.table: dict(zip(each.numbers, each.rows, strict=False)) for each in kept}
         seen = {batch: list(accumulate(each)) for batch, each in steps}
-        if len(tables) != len(kept) or len(seen) != len(steps):
-            raise self._states.damaged("a table or a batch occurs twice")
+        if len(tables) != len(kept):
+            raise self._states.damaged("a table occurs twice")
+        if len(seen) != len(steps):
+            raise self._states.damaged("a batch occurs twice")
         for each in kept:
             if not len(tables[each.table]) == len(each.numbers) == len(each.rows) > 0:
-                raise self._states.damaged(f"the rows of '{each.table}' and their numbers do not match")
+                raise self._states.damaged(
+                    f"table '{each.table}' has {len(each.rows):,} rows but {len(each.numbers):,} row numbers, "
+                    f"{len(tables[each.table]):,} of them distinct"
+                )
         return tables, seen
 
     def write_events(self, events: Iterable[Event]) -> bytes:

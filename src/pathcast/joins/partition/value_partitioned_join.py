@@ -237,7 +237,7 @@ def _encoded(answers: Sequence[Answer]) -> EncodedMessages:
 def _answer(server: JoinServer, event: Event) -> Answer:
     old, error = event.old, None
     if old is not None and not server.bags[event.table].count(old):
-        error = ChangeError(f"table '{event.table}' has no row {old!r:.200}; give all its current values")
+        error = ChangeError(f"table '{event.table}' has no row {old!r:.200}; give the current values of all columns")
         old = None
     if old is None and event.new is None:
         return Answer(event, [], error if event.home else None)

@@ -85,7 +85,10 @@ class Registry(Mapping[int, Subscription]):
         for batch in self.batches:
             if id in batch:
                 return batch
-        raise KeyError(f"unknown subscription id {id} (never added, or removed); give the id of a current one")
+        raise KeyError(
+            f"unknown subscription id {id}: the subscription was never added or has been removed; give the id "
+            "of an existing subscription"
+        )
 
     @property
     def single(self) -> list[Subscription]:

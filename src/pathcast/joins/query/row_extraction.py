@@ -112,7 +112,7 @@ class Extraction:
         found = _read_path(self.rows, "rows")
         if found.up or found.leaf != "." or found.deep or not found.steps:
             raise SchemaError(
-                f"the path of rows, '{self.rows}', does not select elements; give one such as '/prices/stock'"
+                f"the row path '{self.rows}' does not select elements; give a path such as '/prices/stock'"
             )
         if not self.rows.lstrip().startswith("/"):  # anywhere, as in a subscription
             return (Step(deep=True, name=found.steps[0].name), *found.steps[1:])

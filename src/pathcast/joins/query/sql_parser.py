@@ -152,7 +152,9 @@ class _Reading:
             raise self._refuse_node(f"'{table}' is joined with itself, which is not supported", node, "each table once")
         if alias in self.aliases:
             raise self._refuse_node(
-                f"two tables are named '{alias}'; give one another alias", node, "a different name for each table"
+                f"two tables are named '{alias}'; give one of them another alias",
+                node,
+                "a different name for each table",
             )
         self.aliases[alias] = table
         self.draft.tables += (table,)
@@ -327,7 +329,7 @@ def _literal(node: exp.Expr) -> Constant:
             return value.copy_negate()
         if isinstance(value, int | float):
             return -value
-        raise ValueError(f"'{node.sql()}' is not a number; write one such as -45 or -4.5")
+        raise ValueError(f"'{node.sql()}' is not a number; write a number such as -45 or -4.5")
     if isinstance(node, exp.Paren):
         return _literal(node.this)
     if isinstance(node, exp.Literal):
@@ -352,7 +354,7 @@ def _number(text: str) -> int | float | Decimal:
     try:
         return float(text) if "e" in text.lower() else Decimal(text)
     except (ValueError, InvalidOperation):
-        raise ValueError(f"'{text}' is not a number; write one such as 45 or 4.5") from None
+        raise ValueError(f"'{text}' is not a number; write a number such as 45 or 4.5") from None
 
 
 def _whole(number: int) -> int | float:

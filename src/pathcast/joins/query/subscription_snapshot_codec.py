@@ -103,7 +103,7 @@ class StoredAsked(Sequence[SingleSubscription]):
         count = len(ids)
         if count and (ids[0] < 1 or ids[-1] >= next_id or bool((ids[1:] <= ids[:-1]).any())):
             raise SnapshotError(
-                f"the snapshot is damaged: its subscription ids do not ascend from 1 to below {next_id}; "
+                f"the snapshot is damaged: its subscription ids must ascend and be from 1 to {next_id - 1}; "
                 "publish the subscriptions again"
             )
         self._ids = ids
@@ -112,10 +112,14 @@ class StoredAsked(Sequence[SingleSubscription]):
 
     def _pieces(self, arrays: Mapping[str, Any], name: str, most: int) -> tuple[Bytes, Bytes, Numbers]:
         kinds, data, offsets = arrays[f"{name}_kinds"], arrays[name], arrays[f"{name}_offsets"]
-        if len(kinds) != len(self) or (len(kinds) and kinds.max() > most):
+        if len(kinds) and (kind := int(kinds.max())) > most:
             raise SnapshotError(
-                f"the snapshot is damaged: its {name} have an unknown kind, or differ in number from its subscriptions"
-                "; publish the subscriptions again"
+                f"the snapshot is damaged: its {name} have unknown kind {kind}; publish the subscriptions again"
+            )
+        if len(kinds) != len(self):
+            raise SnapshotError(
+                f"the snapshot is damaged: it has {len(kinds):,} {name} for {len(self):,} subscriptions; publish "
+                "the subscriptions again"
             )
         check_pieces(data, offsets, len(self), f"the {name}")
         return kinds, data, offsets

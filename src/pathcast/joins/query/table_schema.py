@@ -96,7 +96,7 @@ class Schema:
     def _add_table(self, table: str, columns: str | Mapping[str, str | None] | Iterable[str]) -> None:
         _check_name(table, "a table")
         if any(table.lower() == one.lower() for one in self.columns):
-            raise SchemaError(f"two tables are named '{table}' (case is ignored); rename one")
+            raise SchemaError(f"two tables are named '{table}' (case is ignored); rename one of them")
         if isinstance(columns, Mapping):
             declared = list(columns.items())
         else:
@@ -112,7 +112,7 @@ class Schema:
         for column, kind in declared:
             _check_name(column, f"a column of '{table}'")
             if any(column.lower() == one.lower() for one in names):
-                raise SchemaError(f"table '{table}' has two columns '{column}' (case is ignored); rename one")
+                raise SchemaError(f"table '{table}' has two columns '{column}' (case is ignored); rename one of them")
             names.append(column)
             if kind is not None:
                 self._kinds[table, column] = _kind(kind, table, column)
@@ -131,7 +131,7 @@ class Schema:
             raise SchemaError(f"'{join}' joins '{one}' with itself; declare a second table instead")
         for left, a, right, b in turned:
             if (left, right) != (one, other):
-                raise SchemaError(f"'{join}' names more than two tables; declare one join per pair")
+                raise SchemaError(f"'{join}' names more than two tables; declare one join per pair of tables")
             for table, column in ((left, a), (right, b)):
                 self.place(table, column)
         edge = Edge(
@@ -246,7 +246,10 @@ class Draft:
             raise ChangeError(f"table '{table}' has no column '{unknown[0]}'; use one of {', '.join(columns)}")
         missing = [name for name in columns if name not in given]
         if missing:
-            raise ChangeError(f"the row for '{table}' lacks '{missing[0]}'; give a value, or NULL (None, in JSON null)")
+            raise ChangeError(
+                f"the row for table '{table}' lacks column '{missing[0]}'; give a value, or None (null in JSON) "
+                "for NULL"
+            )
         joined = self.schema.join_columns(table)
         for column in columns:
             value = given[column]

@@ -199,7 +199,10 @@ class MessageWriter:
                 gone = table.bag.give(event.old)
                 if gone is None:
                     if event.home:
-                        reason = f"table '{event.table}' has no row {event.old!r:.200}; give all its current values"
+                        reason = (
+                            f"table '{event.table}' has no row {event.old!r:.200}; give the current values of "
+                            "all columns"
+                        )
                         errors.append((event, ChangeError(reason)))
                     continue
                 del present[at][gone]

@@ -69,9 +69,10 @@ def read_forms(query: Query, value: Value) -> dict[int, Form]:
     for number, table, edge, axes in value.rows:
         form = _form(query, table, edge, axes)
         if form is None or type(number) is not int or number in found:
+            wrong = "does not fit the query" if form is None or type(number) is not int else "occurs twice"
             raise MessageError(
-                f"the message is damaged: semijoin {number!r:.60} of table {table!r:.60} occurs twice or does not fit "
-                "the query; request the message again"
+                f"the message is damaged: semijoin {number!r:.60} of table {table!r:.60} {wrong}; request the "
+                "message again"
             )
         found[number] = form
     if sorted(form.base for form in found.values()) != sorted(query.tables):

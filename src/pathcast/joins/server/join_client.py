@@ -135,11 +135,11 @@ class Client:
 
     def _check_list(self, name: str, listed: Value) -> None:
         mark, table = name[:1], name[1:]
-        if mark not in {COME, CHANGE, GO} or table not in self._tables or not isinstance(listed, Points):
+        if mark not in {COME, CHANGE, GO} or table not in self._tables:
             raise MessageError(
-                f"the message is damaged: '{name}' is not a list of rows for a table of the query; request the "
-                "message again"
+                f"the message is damaged: '{name}' is not a table of the query; request the message again"
             )
+        listed = _rows(name, listed)
         columns = self._schema.columns[table]
         fits = {
             COME: listed.axes == (ROW, *columns),
@@ -227,10 +227,14 @@ class _Results:
 
     def check_list(self, name: str, listed: Value) -> None:
         known = name == RESULTS or name.removeprefix(GO) in self._tables
-        if not known or not isinstance(listed, Points) or listed.pairs:
+        if not known:
             raise MessageError(
-                f"the message is damaged: '{name}' is not a list of rows for a table of the query; request the "
-                "message again"
+                f"the message is damaged: '{name}' is not a table of the query; request the message again"
+            )
+        listed = _rows(name, listed)
+        if listed.pairs:
+            raise MessageError(
+                f"the message is damaged: '{name}' has ranges instead of rows; request the message again"
             )
         wanted = {*self._numbers, *self._output} if name == RESULTS else {ROW}
         if not wanted <= set(listed.axes) or len(set(listed.axes)) < len(listed.axes):
@@ -257,6 +261,15 @@ class _Results:
 
     def rows(self) -> list[Row]:
         return list(self._results.values())
+
+
+def _rows(name: str, listed: Value) -> Points:
+    if not isinstance(listed, Points):
+        raise MessageError(
+            f"the message is damaged: '{name}' must be a list of rows, got {type(listed).__name__}; "
+            "request the message again"
+        )
+    return listed
 
 
 def _number(value: Value) -> int:

@@ -195,7 +195,10 @@ class JoinServer:
         id = subscription.id if isinstance(subscription, Subscription) else subscription
         known = self.subscriptions.get(id)
         if known is None:
-            raise QueryError(f"unknown subscription id {id} (never added, or already removed); give a current id")
+            raise QueryError(
+                f"unknown subscription id {id}: the subscription was never added or has been removed; give the id "
+                "of an existing subscription"
+            )
         self.subscriptions.remove(id)
         if known.query.empty:
             return
@@ -261,7 +264,9 @@ class JoinServer:
         """A step whose old row exists, given how often the steps before it inserted and deleted rows."""
         if step.old is not None:
             if self._count(step.table, step.old) + extra[step.table, step.old] < 1:
-                raise ChangeError(f"table '{step.table}' has no row {step.old!r:.200}; give all its current values")
+                raise ChangeError(
+                    f"table '{step.table}' has no row {step.old!r:.200}; give the current values of all columns"
+                )
             extra[step.table, step.old] -= 1
         if step.new is not None:
             extra[step.table, step.new] += 1

@@ -143,14 +143,15 @@ def _filters(place: Place, conditions: Iterable[Condition]) -> Iterator[Filter]:
     for condition in conditions:
         if not isinstance(condition, Node) or not condition.is_attribute or condition.axis == "//":
             what = f"the condition '{condition_text(condition)}' cannot be encoded"
-            raise Unencodable(f"{what}; only tests of the step's own attributes can")
+            raise Unencodable(f"{what}; only tests of the step's own attributes can be encoded")
         attribute = condition.test[1:]
         if not condition.conditions:
             yield Filter(place, attribute, None)
         for test in condition.conditions:
             if not isinstance(test, Compare):
                 raise Unencodable(
-                    f"the test of attribute '{attribute}' cannot be encoded; only comparisons with a literal can"
+                    f"the test of attribute '{attribute}' cannot be encoded; only comparisons with a literal can be "
+                    "encoded"
                 )
             if test.operator in ("<", ">") and test.number is not None and isinf(test.number):
                 raise Unencodable(

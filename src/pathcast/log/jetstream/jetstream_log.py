@@ -190,7 +190,8 @@ class JetStreamLog:
         covered = self._checkpoint.sequence if self._checkpoint is not None else 0
         if self._extent.first > max(control.first, covered + 1):
             raise LogError(
-                f"records up to {self._extent.first - 1} of the log {self.name!r} are missing; restore a backup"
+                f"records up to {self._extent.first - 1} of the log {self.name!r} are missing; restore the log "
+                "from a backup"
             )
 
     @property
@@ -287,8 +288,8 @@ class JetStreamLog:
                 f"something other than Pathcast wrote to the stream {self.name!r}; restore a backup of the stream"
             )
         return FencedError(
-            f"another broker ({control.owner}) has taken over the log {self.name!r}; stop this one, or open the log "
-            "again to take it back"
+            f"another broker ({control.owner}) has taken over the log {self.name!r}; stop this broker, or "
+            "open the log again to take it back"
         )
 
     def _write_control(self, **changes: Any) -> None:
@@ -342,7 +343,7 @@ class JetStreamLog:
             if data is not None and crc32(data) == stored.checksum:
                 return Checkpoint(stored.sequence, data)
             if self._reader.last_control().checkpoint == stored:
-                raise LogError(f"the checkpoint of the log {self.name!r} is damaged; restore a backup")
+                raise LogError(f"the checkpoint of the log {self.name!r} is damaged; restore the log from a backup")
 
     def write_checkpoint(self, sequence: int, data: bytes) -> None:
         """Store a checkpoint durably; earlier ones are removed."""
@@ -408,7 +409,8 @@ class JetStreamLog:
         self._check_open()
         if self._failure is not None:
             raise type(self._failure)(
-                f"the log {self.name!r} cannot be written, because an earlier write failed: {self._failure.reason}"
+                f"cannot write to the log {self.name!r}: an earlier write failed ({self._failure.reason}); fix "
+                "the cause, then close the log and open it again"
             )
 
     def close(self) -> None:

@@ -151,13 +151,13 @@ def read_append(data: bytes) -> StoredAppend:
     try:
         version, size, first, time, parts_before, part, length = _HEADER.unpack_from(data)
     except error as problem:
-        raise LogError(f"damaged message in the log: {problem}; restore a backup") from problem
+        raise LogError(f"damaged message in the log: {problem}; restore the log from a backup") from problem
     _check_version(version)
     append = StoredAppend(size, first, time, parts_before, part, length, data[_HEADER.size :])
     if append.size < 1 or len(append.block) != (0 if append.is_apart else append.length):
         raise LogError(
             f"damaged message in the log: its block has {len(append.block)} bytes, expected {append.length}; "
-            "restore a backup"
+            "restore the log from a backup"
         )
     return append
 
@@ -199,7 +199,7 @@ def read_control(data: bytes) -> Control:
     try:
         control = msgspec.json.decode(data, type=Control)
     except msgspec.MsgspecError as problem:
-        raise LogError(f"damaged control message in the log: {problem}; restore a backup") from problem
+        raise LogError(f"damaged control message in the log: {problem}; restore the log from a backup") from problem
     _check_version(control.version)
     return control
 
@@ -207,5 +207,6 @@ def read_control(data: bytes) -> Control:
 def _check_version(version: int) -> None:
     if version != _VERSION:
         raise LogError(
-            f"the log has messages of version {version}; this Pathcast reads version {_VERSION}; upgrade Pathcast"
+            f"the log has messages of version {version}, but this version of Pathcast reads version "
+            f"{_VERSION}; update Pathcast"
         )

@@ -170,8 +170,8 @@ class Stream:
                 reason = str(error) or reason
             if asyncio.get_running_loop().time() > deadline:
                 raise LogError(
-                    f"no answer from JetStream at {self._connection.servers} for {self.name!r} ({reason}); check "
-                    "that JetStream is enabled, and that a majority of the servers runs"
+                    f"no answer from JetStream at {self._connection.servers} for {self.name!r} ({reason}); check that "
+                    "JetStream is enabled, and that a majority of the servers is running"
                 )
             await asyncio.sleep(_PAUSE)
 
@@ -198,14 +198,14 @@ class Stream:
             except (NoRespondersError, OutboundBufferLimitError) as error:
                 if clock() > deadline:
                     raise LogError(
-                        f"no server of {self._connection.servers} accepts messages for {self.name!r}; start its "
-                        "servers, a majority of them for a replicated stream"
+                        f"no server of {self._connection.servers} accepts messages for {self.name!r}; start the "
+                        "servers (for a replicated stream, a majority of them)"
                     ) from error
                 await asyncio.sleep(_PAUSE)
             except (ConnectionLostError, Error) as error:
                 raise LogError(
-                    f"no answer from {self._connection.servers} ({error}): whether the records are in the log is "
-                    "unknown; close the log and open it again"
+                    f"no answer from {self._connection.servers} ({error}): the records may or may not have been "
+                    "written; close the log, open it again and check the last record"
                 ) from error
         answer = json.loads(reply.data)
         if "error" in answer:
@@ -217,8 +217,8 @@ class Stream:
             return ConflictError()
         if error.number in _FULL or (error.number == _STORE_FAILED and "maximum" in str(error)):
             return LogFullError(
-                f"no space left in the stream {self.name!r} ({error}); trim the log, or raise the limits of stream, "
-                "account and server"
+                f"no space left in the stream {self.name!r} ({error}); trim the log, or raise the limits of the "
+                "stream, the account and the server"
             )
         return LogError(
             f"the stream {self.name!r} rejected records: {error}; check its settings, then open the log again"

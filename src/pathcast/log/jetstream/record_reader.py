@@ -136,7 +136,8 @@ class Reader:
             content, complete = content + rest, True
         if complete and crc32(content) != record.checksum:
             raise LogError(
-                f"record {record.sequence} of the log {self._stream.name!r} has a wrong checksum; restore a backup"
+                f"record {record.sequence} of the log {self._stream.name!r} has a wrong checksum; restore the log "
+                "from a backup"
             )
         meta = content[: record.meta_length]
         return LogEntry(record.sequence, record.time, record.kind, meta, content[len(meta) :] if bodies else b"")
@@ -182,7 +183,7 @@ class Reader:
         """The error for a record that should be there."""
         if (first := self._actual_first()) > sequence:
             return TrimmedError.before(sequence, first)
-        return LogError(f"record {sequence} of the log {self._stream.name!r} is missing; restore a backup")
+        return LogError(f"record {sequence} of the log {self._stream.name!r} is missing; restore the log from a backup")
 
     def sequence_at(self, time: int) -> int:
         """The sequence of the first record at or after a time (in microseconds); `head + 1` if there is none."""

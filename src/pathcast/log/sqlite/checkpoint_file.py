@@ -43,7 +43,7 @@ def read_checkpoint(folder: Path) -> Checkpoint | None:
         counted = memoryview(content)[start + 4 :]
         right = content[start : start + 4] == crc32(counted).to_bytes(4, "big")
         if content[:start] != _MAGIC or not right or counted[:8] != sequence.to_bytes(8, "big"):
-            raise LogError(f"{path} is damaged; restore a backup")
+            raise LogError(f"{path} is damaged; restore the log from a backup")
         return Checkpoint(sequence, bytes(counted[8:]))
     return None
 

@@ -41,7 +41,7 @@ class ClosedSegments:
             start = max((each for each in self._ends if each <= begin), default=self.first)
             stop = min(end, self._ends[start])
             if stop <= begin:
-                raise LogError(f"no closed segment in {self.folder} has record {begin}; give the log's own folder")
+                raise LogError(f"no closed segment in {self.folder} has record {begin}; give the folder of the log")
             reader = self._reader(start)
             while begin < stop:
                 try:

@@ -91,7 +91,7 @@ def damage_reported(path: Path) -> Iterator[None]:
     except DAMAGE as error:
         if code_of(error) in _FULL:
             raise LogFullError(f"no space left for {path}: {error}; free disk space, or trim the log") from error
-        raise LogError(f"cannot read {path}: {error}; check the disk, or restore a backup") from error
+        raise LogError(f"cannot read {path}: {error}; check the disk, or restore the log from a backup") from error
 
 
 def code_of(error: Exception) -> int:
@@ -119,7 +119,7 @@ class SegmentWriter:
         self._in_wal = 0
         if first not in {None, begin}:
             self._connection.close()
-            raise LogError(f"{self.path} begins with record {first} instead of {begin}; restore a backup")
+            raise LogError(f"{self.path} begins with record {first} instead of {begin}; restore the log from a backup")
 
     def _prepared(self) -> tuple[int | None, int | None, int | None]:
         """The first and last sequence and the last time of a segment, which is created if its file is empty."""
@@ -183,7 +183,9 @@ class SegmentWriter:
             full = False
         if full:
             raise LogFullError(f"no space left for {self.path}: {error}; free disk space, or trim the log") from error
-        raise LogError(f"cannot write to {self.path}: {error}; check the disk, then start again") from error
+        raise LogError(
+            f"cannot write to {self.path}: {error}; check the disk and the permissions, then restart the process"
+        ) from error
 
     def empty_wal(self) -> None:
         """Move the write-ahead log into the file if it has grown; without space for that, it continues to grow."""
@@ -193,7 +195,10 @@ class SegmentWriter:
             self._connection.execute("pragma wal_checkpoint(passive)").fetchall()
         except sqlite3.Error as error:
             if code_of(error) not in _FULL:
-                raise LogError(f"cannot write to {self.path}: {error}; check the disk, then start again") from error
+                raise LogError(
+                    f"cannot write to {self.path}: {error}; check the disk and the permissions, then restart the "
+                    "process"
+                ) from error
         self._in_wal = 0
 
     def finish(self) -> bool:

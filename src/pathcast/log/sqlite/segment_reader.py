@@ -110,7 +110,7 @@ class SegmentReader:
                     raise
                 raise LogError(self._damage(connection, begin, end, error)) from error
         if not entries and expected < end:
-            raise LogError(f"record {expected} is missing in {self.path}; restore a backup")
+            raise LogError(f"record {expected} is missing in {self.path}; restore the log from a backup")
         return entries, expected
 
     def _entry(self, row: tuple[int, int, str, bytes, int, int, bytes], *, with_body: bool) -> LogEntry:
@@ -122,7 +122,7 @@ class SegmentReader:
         except (TypeError, AttributeError, ValueError, struct.error):  # a damaged value has another type or range
             right = False
         if not right:
-            raise LogError(f"record {sequence} in {self.path} has a wrong checksum; restore a backup")
+            raise LogError(f"record {sequence} in {self.path} has a wrong checksum; restore the log from a backup")
         return entry
 
     def _damage(self, connection: sqlite3.Connection, begin: int, end: int, error: Exception) -> str:
@@ -131,8 +131,14 @@ class SegmentReader:
             try:
                 connection.execute(f"select {_COLUMNS}, {_BODY} where sequence = ?", (sequence,)).fetchall()
             except DAMAGE:
-                return f"record {sequence} in {self.path} cannot be read: {error}; check the disk, or restore a backup"
-        return f"{self.path} cannot be read from record {begin} on: {error}; check the disk, or restore a backup"
+                return (
+                    f"record {sequence} in {self.path} cannot be read: {error}; check the disk, or restore the log "
+                    "from a backup"
+                )
+        return (
+            f"{self.path} cannot be read from record {begin} on: {error}; check the disk, or restore the log "
+            "from a backup"
+        )
 
     def ends(self) -> tuple[int | None, int | None]:
         """The first and the last sequence; None if the segment is empty."""
@@ -147,7 +153,7 @@ class SegmentReader:
         with self._connection() as connection:
             row = connection.execute("select time from records where sequence = ?", (sequence,)).fetchone()
         if row is None:
-            raise LogError(f"record {sequence} is missing in {self.path}; restore a backup")
+            raise LogError(f"record {sequence} is missing in {self.path}; restore the log from a backup")
         return int(row[0])
 
     def retire(self) -> None:

@@ -110,7 +110,7 @@ class SqliteLog:
         if (covered := latest_checkpoint(self.folder) or 0) > self._head:
             raise LogError(
                 f"the log in {self.folder} ends with record {self._head}, but its checkpoint covers records up to "
-                f"{covered}; restore a backup"
+                f"{covered}; restore the log from a backup"
             )
 
     def _open_to_read(self, *, in_use: bool) -> None:
@@ -350,7 +350,8 @@ class SqliteLog:
             raise LogError(f"the log in {self.folder} is open read-only; open it without read_only=True")
         if self._failure is not None:
             raise LogError(
-                f"the log in {self.folder} cannot be written, because an earlier write failed: {self._failure}"
+                f"cannot write to the log in {self.folder}: an earlier write failed ({self._failure}); fix the "
+                "cause, then close the log and open it again"
             )
 
     def close(self) -> None:
@@ -370,8 +371,11 @@ class SqliteLog:
 def _check_continuity(segment: SegmentReader, next_begin: int) -> None:
     first, last = segment.ends()
     if first != segment.begin or last is None:
-        raise LogError(f"{segment.path} begins with record {first} instead of {segment.begin}; restore a backup")
+        raise LogError(
+            f"{segment.path} begins with record {first} instead of {segment.begin}; restore the log from a backup"
+        )
     if last != next_begin - 1:
         raise LogError(
-            f"{segment.path} ends with record {last}, but the next segment begins with {next_begin}; restore a backup"
+            f"{segment.path} ends with record {last}, but the next segment begins with {next_begin}; restore "
+            "the log from a backup"
         )

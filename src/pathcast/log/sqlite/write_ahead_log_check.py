@@ -61,7 +61,7 @@ def check_write_ahead_log(segment: Path) -> None:
     if is_missing or (log is not None and log.frames and not segment.stat().st_size):
         raise LogError(
             f"{wal} is damaged or missing, or {segment.name} is empty: records that were acknowledged cannot be read; "
-            f"restore a backup, or, to continue without these records, run: sqlite3 {segment} "
+            f"restore the log from a backup, or, to continue without these records, run: sqlite3 {segment} "
             '"pragma wal_checkpoint(truncate)"'
         )
 

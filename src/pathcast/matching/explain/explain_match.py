@@ -25,7 +25,7 @@ def explain(document: Document, subscriptions: Subscriptions, id: int) -> Explan
     Raises the document's own error if it could not be read, and `KeyError` if there is no such subscription.
     """
     if id not in subscriptions:
-        raise KeyError(f"no subscription has the id {id!r}; {_ids(subscriptions)}")
+        raise KeyError(f"unknown subscription id {id!r}; {_ids(subscriptions)}")
     if document.error is not None:
         raise document.error
     subscription = subscriptions[id]
@@ -67,5 +67,5 @@ def _ids(subscriptions: Subscriptions) -> str:
     if not len(ids):
         return "there are no subscriptions"
     if len(ids) <= 10:
-        return f"ids: {', '.join(map(str, ids))}"
-    return f"{len(ids):,} ids, from {ids[0]} to {ids[-1]}"
+        return f"the known ids are {', '.join(map(str, ids))}"
+    return f"there are {len(ids):,} subscriptions, with ids from {ids[0]} to {ids[-1]}"

@@ -36,9 +36,9 @@ class Bound:
         """`LimitError` if a file unpacks to more than its bound."""
         if size > self.bytes:
             raise LimitError(
-                f"{self._file} unpacks to more than {self.bytes:,} bytes; at most {self._amplification} times its size "
-                f"or {FLOOR:,} bytes allowed "
-                "(raise the limit with Subscriptions.read(…, amplification=…), or unpack the file)"
+                f"{self._file} unpacks to more than {self.bytes:,} bytes; the limit is {self._amplification} "
+                f"times its size, and at least {FLOOR:,} bytes (raise the limit with Subscriptions.read(…, "
+                "amplification=…), or unpack the file)"
             )
 
 

@@ -39,7 +39,7 @@ def checked_subscribers(subscribers: Sequence[str | None] | None, count: int) ->
         raise TypeError(f"subscribers must be a list with one name per expression, got the str {subscribers!r:.60}")
     owners = list(subscribers)
     if len(owners) != count:
-        raise ValueError(f"got {len(owners)} subscribers for {count} expressions; give one per expression")
+        raise ValueError(f"got {len(owners)} subscribers for {count} expressions; give one subscriber per expression")
     try:
         distinct: Iterable[str | None] = set(owners)
     except TypeError:  # an unhashable value is not a name either
@@ -65,7 +65,7 @@ def check_count(name: str, number: object) -> None:
 def checked_ids(ids: Ids, count: int) -> list[int]:
     """Distinct ids, one per expression."""
     if len(ids) != count:
-        raise ValueError(f"got {len(ids)} ids for {count} expressions; give one per expression")
+        raise ValueError(f"got {len(ids)} ids for {count} expressions; give one id per expression")
     numbers = [checked_id(number) for number in ids]
     if len(set(numbers)) != count:
         twice = Counter(numbers).most_common(1)[0][0]
@@ -91,9 +91,8 @@ def check_namespaces(namespaces: Namespaces) -> None:
     for prefix, uri in namespaces.items():
         if prefix == "":
             raise ValueError(
-                "namespaces must not contain the prefix '', because XPath 1.0 has no default namespace; give it "
-                "a prefix, "
-                "and use the prefix in the expressions"
+                "namespaces must not contain the prefix '', because XPath 1.0 has no default namespace; give the "
+                "namespace a prefix, and use that prefix in the expressions"
             )
         if not (is_text(prefix) and is_text(uri)):
             raise TypeError(f"namespaces must map non-empty prefixes to non-empty URIs, got {prefix!r}: {uri!r}")

@@ -116,7 +116,10 @@ class Columns:
         """The slot of an id; `KeyError` if there is none."""
         slot = self.find(index(id))
         if slot < 0:
-            raise KeyError(f"no subscription has the id {id} (never added, or removed); give a current id")
+            raise KeyError(
+                f"unknown subscription id {id}: the subscription was never added or has been removed; give the id "
+                "of an existing subscription"
+            )
         return slot
 
     def check_free(self, ids: Sequence[int] | None) -> None:

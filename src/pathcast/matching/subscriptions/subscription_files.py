@@ -216,7 +216,7 @@ def _check_columns(file: Path, columns: Sequence[str]) -> None:
         raise PatternError(f"{file} has no column 'xpath' (its columns: {found}); {advice}", line=1)
     for name in ("xpath", "id", "subscriber"):
         if columns.count(name) > 1:
-            raise PatternError(f"{file} has two columns '{name}'; remove or rename one", line=1)
+            raise PatternError(f"{file} has two columns '{name}'; remove or rename one of them", line=1)
 
 
 def _id(value: object) -> int | None:

@@ -79,23 +79,25 @@ def unpack(data: bytes) -> Envelope:
     reading = _Reading(data)
     if (magic := reading.take(len(_MAGIC))) != _MAGIC:
         raise MessageError(
-            f"not a document with a mapping: the bytes begin with {bytes(magic)!r}, expected {_MAGIC!r}; give "
-            "the bytes that "
-            "Mediator.pack returned"
+            f"the message is not a mapped document: the bytes begin with {bytes(magic)!r}, expected "
+            f"{_MAGIC!r}; give the bytes that Mediator.pack returned"
         )
     if reading.take(_CHECKSUM) != _checksum(memoryview(data)[reading.at :]):
-        raise MessageError("the document with a mapping is damaged: checksum mismatch; request the message again")
+        raise MessageError(
+            "the mapped document in the message is damaged: checksum mismatch; request the message again"
+        )
     form, flags = reading.take(2)
     if form != _FORM or flags not in (0, _WITH_MAPPING):
         raise MessageError(
-            f"the document with a mapping has format {form} and flags {flags}; this Pathcast reads format {_FORM}; "
-            "update Pathcast"
+            f"the mapped document in the message has format {form} and flags {flags}, but this version of "
+            f"Pathcast reads format {_FORM} with flags 0 or {_WITH_MAPPING}; update Pathcast"
         )
     try:
         name = reading.take(reading.number()).decode()
     except UnicodeDecodeError:
         raise MessageError(
-            "the document with a mapping is damaged: its schema name is not UTF-8; request the message again"
+            "the mapped document in the message is damaged: the schema name is not valid UTF-8; request the "
+            "message again"
         ) from None
     version, fingerprint = reading.number(), reading.take(_FINGERPRINT)
     mapping = _mapping(reading.take(reading.number())) if flags else None
@@ -103,9 +105,8 @@ def unpack(data: bytes) -> Envelope:
         (mapping.name, mapping.version) != (name, version) or mapping.fingerprint != fingerprint
     ):
         raise MessageError(
-            f"the document with a mapping is damaged: the header names schema '{name}', version {version}, but "
-            "contains "
-            "another mapping; request the message again"
+            f"the mapped document in the message is damaged: its header names schema '{name}', version "
+            f"{version}, but its mapping is a different one; request the message again"
         )
     return Envelope(name, version, fingerprint, mapping, data[reading.at :])
 
@@ -151,7 +152,10 @@ class _Reading:
 
     def take(self, length: int) -> bytes:
         if length > len(self.data) - self.at:
-            raise MessageError("the document with a mapping is truncated; request the message again")
+            raise MessageError(
+                f"the mapped document in the message is truncated: expected at least {self.at + length:,} bytes, "
+                f"got {len(self.data):,}; request the message again"
+            )
         self.at += length
         return self.data[self.at - length : self.at]
 
@@ -164,7 +168,7 @@ class _Reading:
             if byte < 128:
                 return value
         raise MessageError(
-            "the document with a mapping is damaged: a number has more than 5 bytes; request the message again"
+            "the mapped document in the message is damaged: a number has more than 5 bytes; request the message again"
         )
 
 

@@ -63,9 +63,8 @@ def _check_node(tree: SchemaTree, path: str, which: str) -> None:
     if is_attribute(path) and name_of(path) not in node.attributes:
         known = ", ".join(node.attributes) or "none"
         raise MappingError(
-            f"the {which} schema has no attribute '{name_of(path)}' at '{parent_of(path)}', which has {known}; "
-            "correct the "
-            "correspondence"
+            f"the {which} schema has no attribute '{name_of(path)}' at '{parent_of(path)}' (its attributes: "
+            f"{known}); correct the correspondence"
         )
 
 

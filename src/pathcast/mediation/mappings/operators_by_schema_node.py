@@ -137,21 +137,24 @@ class Plan:
                 operator, f"'{plan.path}' has no attribute '{attribute}'; its attributes: {', '.join(known) or 'none'}"
             )
         if attribute in plan.attributes or any(attribute == taken for taken, _ in plan.elements):
-            _refuse(operator, f"another operator already moves or renames '{plan.path}/@{attribute}'; remove one")
+            _refuse(
+                operator,
+                f"another operator already moves or renames '{plan.path}/@{attribute}'; remove one of them",
+            )
 
     def _put(self, operator: Insert | Upgrade | Downgrade, children: frozenset[str] | None, place: Place) -> None:
         plan = self._node(operator, operator.node)
         if children is None:
             if plan.elsewhere is not None:
-                _refuse(operator, "another operator already moves all children; remove one of the two")
+                _refuse(operator, "another operator already moves all children; remove one of the operators")
             plan.elsewhere = place
             return
         if not children:
-            _refuse(operator, "the list of children is empty; name at least one, or omit children for all")
+            _refuse(operator, "the list of children is empty; name a child, or omit `children` to move all")
         for child in sorted(children):
             self._child(operator, child)
             if child in plan.places:
-                _refuse(operator, f"another operator already moves the child '{child}'; remove one of the two")
+                _refuse(operator, f"another operator already moves the child '{child}'; remove one of the operators")
             plan.places[child] = place
 
     def _child(self, operator: Insert | Upgrade | Downgrade, child: str) -> None:
@@ -213,7 +216,7 @@ class Plan:
             if parents[taker] != path:
                 raise MappingError(
                     f"cannot apply exchange at '{path}': another exchange already moved its child '{plan.exchange}'; "
-                    "remove one of the two"
+                    "remove one of the exchanges"
                 )
             del children[path][name_of(taker)]
             self._adopt(children, taker, path)

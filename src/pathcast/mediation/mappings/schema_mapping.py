@@ -70,8 +70,9 @@ class Mapping:
         names = {node.name for node in self.local.paths.values()}
         if len(self.local) * len(names) > _MOST_PAIRS:
             raise LimitError(
-                f"the schema of '{self.name}' has {len(self.local):,} elements and {len(names):,} names, "
-                f"{len(self.local) * len(names):,} pairs; at most {_MOST_PAIRS:,} allowed; map a part of the schema"
+                f"the schema of '{self.name}' has {len(self.local):,} elements and {len(names):,} names, and so "
+                f"{len(self.local) * len(names):,} pairs; at most {_MOST_PAIRS:,} pairs are allowed; map a part "
+                "of the schema"
             )
         object.__setattr__(self, "plan", Plan(self.local, self.operators))
         object.__setattr__(self, "fingerprint", blake2b(self.write().encode(), digest_size=16).digest())
@@ -132,7 +133,9 @@ class Mapping:
         try:
             table = tomllib.loads(text)
         except RecursionError:
-            raise MappingError("the mapping is not valid TOML: values are nested too deeply; remove levels") from None
+            raise MappingError(
+                "the mapping is not valid TOML: values are nested too deeply; reduce the nesting"
+            ) from None
         except ValueError as error:  # of TOML, or of a number of thousands of digits
             raise MappingError(f"the mapping is not valid TOML: {error}; correct it") from None
         if unknown := table.keys() - set(_KEYS):
@@ -184,7 +187,7 @@ def read_tree(text: str) -> SchemaTree:
         depth = (len(line) - len(line.lstrip(" "))) // 2
         if depth > len(nodes) or (nodes and depth == 0):
             raise MappingError(
-                f"line {number} of the schema has the wrong indentation of '{line.strip()}'; indent by two spaces "
+                f"line {number} of the schema, '{line.strip()}', has the wrong indentation; indent by two spaces "
                 "per level"
             )
         _close(nodes, depth)
@@ -234,7 +237,7 @@ _MISSING: Any = object()
 def _typed(table: Table[str, Any], key: str, kind: type, default: Any = _MISSING) -> Any:
     value = table.get(key, default)
     if value is _MISSING:
-        raise MappingError(f"the key '{key}' is missing; add it, as {_KINDS[kind]}")
+        raise MappingError(f"the key '{key}' is missing; add the key with {_KINDS[kind]} as its value")
     if not isinstance(value, kind) or isinstance(value, bool):
         raise MappingError(f"the key '{key}' must be {_KINDS[kind]}, got {value!r}")
     return value

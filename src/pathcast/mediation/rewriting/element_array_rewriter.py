@@ -159,7 +159,8 @@ class EventRewriter:
     def _rewrite(self, batch: DocumentBatch, room: _Room, names: Names | None = None) -> Rewritten:
         if batch.known is not self.names:
             raise ValueError(
-                "the batch was read with other names than this EventRewriter's; read it with EventRewriter.names"
+                "the batch was not read with the names of this EventRewriter; read the documents with "
+                "names=rewriter.names"
             )
         tables = self.tables
         nodes: Int32s = room.array("node", len(batch.name), np.int32)

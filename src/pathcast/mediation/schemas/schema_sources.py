@@ -94,7 +94,9 @@ def tree_of_xsd(
     given = os.fspath(source)
     try:
         schema = xmlschema.XMLSchema(given, allow="local", defuse="always")
-    except (xmlschema.XMLSchemaException, OSError, ValueError) as error:
+    except OSError as error:
+        raise MappingError(f"cannot read the XML Schema: {_first_line(error)}; check the path") from None
+    except (xmlschema.XMLSchemaException, ValueError) as error:
         raise MappingError(f"the XML Schema is invalid: {_first_line(error)}; correct it") from None
     return SchemaTree(_XsdUnfolding(recursion, limit).node(_root(schema, root), "", ()))
 

@@ -66,7 +66,8 @@ class Reading:
         if self.gap is not None and Between(*self.gap, found[0]) not in terms:
             below, above = self.gap
             raise MessageError(
-                f"the filter has a range on '{self.attribute}', but no Between({below!r}, {above!r}, …) for it; add one"
+                f"the filter has a range on '{self.attribute}', but no Between({below!r}, {above!r}, …) for the "
+                "gap; add this term to the filter"
             )
         return found[0]
 

@@ -65,8 +65,8 @@ def _readings(number: int, form: Form, table: str, column: str) -> list[Reading]
     if form.filtering == table and column in form.axes:
         if len(form.axes) > 1:
             raise MessageError(
-                f"{form} has several filtering columns ({', '.join(form.axes)}), but a space supports one per "
-                "semijoin; create the join server with axes=1"
+                f"{form} has several filtering columns ({', '.join(form.axes)}), but a space supports one "
+                "filtering column per semijoin; create the join server with axes=1"
             )
         found += [Reading(SKYLINE, axis=column, given={FORM: number, KIND: kind}) for kind in _TUPLES]
         gap = (BELOW, ABOVE)

@@ -178,7 +178,9 @@ class Descent(Cursor):
     def test(self) -> str:
         token = self.next()
         if token.text == "..":
-            raise self.error(token.at, token.stop, "'..' is not supported")
+            raise self.error(
+                token.at, token.stop, "'..' is not supported; write a predicate, such as /a[b]/c instead of /a/b/../c"
+            )
         if token.text == "*":
             return WILDCARD
         if token.text == "@":

@@ -56,5 +56,5 @@ class Cursor:
         if self.nesting > self.max_nesting:
             what = "predicates, parentheses and functions"
             raise LimitError(
-                f"{what} are nested deeper than {self.max_nesting}; reduce the nesting", column=token.at + 1
+                f"{what} are nested more than {self.max_nesting} levels deep; reduce the nesting", column=token.at + 1
             )

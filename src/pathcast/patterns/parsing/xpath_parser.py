@@ -39,8 +39,8 @@ def parse(expression: str, namespaces: Namespaces = None, *, max_steps: int = MA
         raise PatternError(f"a subscription must be a str, got {type(expression).__name__}")
     if len(expression) > max_length(max_steps):
         raise LimitError(
-            f"the subscription has {len(expression):,} characters; at most {max_length(max_steps):,} allowed "
-            f"(raise the limit with Subscriptions(max_steps=…): {_STEP_LENGTH} characters per step)"
+            f"the subscription has {len(expression):,} characters; at most {max_length(max_steps):,} are "
+            f"allowed (raise the limit with Subscriptions(max_steps=…): {_STEP_LENGTH} characters per step)"
         )
     pattern = assembler(namespaces).pattern(expression, min(max_steps, MAX_TREE_STEPS))
     if pattern is None:

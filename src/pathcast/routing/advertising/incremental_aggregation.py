@@ -77,7 +77,8 @@ class ChangingAggregation:
         unknown = [number for number in gone if number not in self.patterns]
         if unknown:
             raise KeyError(
-                f"cannot remove subscription {unknown[0]} (never added, or already removed); give a current id"
+                f"cannot remove subscription {unknown[0]}: the subscription was never added or has been removed; "
+                "give the number of an existing subscription"
             )
         taken = [number for number in come if number in self.patterns and number not in gone]
         if taken:

@@ -101,21 +101,25 @@ def take(annotations: Annotations, made: Advertisement | None, view: View, *, tr
 def _refusal(annotations: Annotations, made: Advertisement | None) -> str | None:
     """The reason why annotations cannot belong to this advertisement; None if they can."""
     if made is None:
-        return "annotations ignored: this router has sent no advertisement to the sender"
+        return "the annotations are ignored: this router has sent no advertisement to the sender"
     if annotations.version != made.version:
         return (
-            f"annotations ignored: made for version {annotations.version} of the advertisement, expected {made.version}"
+            f"the annotations are ignored: they were made for version {annotations.version} of the "
+            f"advertisement, but the current version is {made.version}"
         )
     aggregates, patterns = len(made.aggregates), len(made.data)
     for bits in (annotations.failed, annotations.holding):
         if bits is not None and len(bits) != aggregates:
-            return f"annotations ignored: {len(bits):,} bits, but {aggregates:,} aggregates are advertised"
+            return (
+                f"the annotations are ignored: they have {len(bits):,} bits, but {aggregates:,} aggregates are "
+                "advertised"
+            )
     if annotations.absent is not None and len(annotations.absent) != patterns:
         count = len(annotations.absent)
-        return f"annotations ignored: {count:,} bits, but {patterns:,} data patterns are advertised"
+        return f"the annotations are ignored: they have {count:,} bits, but {patterns:,} data patterns are advertised"
     largest = max((bound.aggregate for bound in annotations.bindings), default=-1)
     if largest >= aggregates:
-        return f"annotations ignored: unknown aggregate {largest:,}; only {aggregates:,} are advertised"
+        return f"the annotations are ignored: unknown aggregate {largest:,}; only {aggregates:,} are advertised"
     if annotations.last_places is not None and (largest := int(annotations.last_places.patterns.max())) >= patterns:
-        return f"annotations ignored: unknown data pattern {largest:,}; only {patterns:,} are advertised"
+        return f"the annotations are ignored: unknown data pattern {largest:,}; only {patterns:,} are advertised"
     return None

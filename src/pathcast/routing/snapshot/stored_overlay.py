@@ -174,11 +174,17 @@ class StoredTable(RoutingTable):
 
     def enter_each(self, patterns: Any, targets: Any) -> list[int]:
         """Raise `PathcastError`: a table on disk is read-only."""
-        raise PathcastError("a router loaded from disk is read-only; change the overlay and save it again")
+        raise PathcastError(
+            "a router loaded from disk is read-only; change the overlay, save the overlay again and load the "
+            "router again"
+        )
 
     def release(self, entries: Any, target: Any) -> None:
         """Raise `PathcastError`: a table on disk is read-only."""
-        raise PathcastError("a router loaded from disk is read-only; change the overlay and save it again")
+        raise PathcastError(
+            "a router loaded from disk is read-only; change the overlay, save the overlay again and load the "
+            "router again"
+        )
 
 
 class StoredOverlay:
@@ -195,7 +201,8 @@ class StoredOverlay:
         if layout != LAYOUT:
             advice = "update Pathcast" if layout > LAYOUT else "save the overlay again"
             raise SnapshotError(
-                f"the snapshot {self._folder} has layout {layout!r}, but this Pathcast reads {LAYOUT}; {advice}"
+                f"snapshot {self._folder} has layout {layout!r}, but this version of Pathcast reads layout "
+                f"{LAYOUT}; {advice}"
             )
         self.routers: list[str] = facts["routers"]
         self.source: str = facts["source"]

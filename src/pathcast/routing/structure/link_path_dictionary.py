@@ -146,7 +146,7 @@ class ReceivedPaths:
         if first > len(self):
             raise UndefinedError(f"label paths from number {first:,} on are defined, but only {len(self):,} are known")
         if total > self._most_paths:
-            raise UndefinedError(f"{total:,} label paths are needed; at most {self._most_paths:,} are allowed")
+            raise UndefinedError(f"it needs {total:,} label paths; at most {self._most_paths:,} are allowed")
         if total <= len(self):
             if self.digests[total] != digest:
                 raise UndefinedError(_OTHER_PATHS)
@@ -168,7 +168,9 @@ class ReceivedPaths:
         if last != digest:
             raise UndefinedError(_OTHER_PATHS)
         if len(self.names) + len(names) > self._most_names:
-            raise UndefinedError(f"the label paths have more than {self._most_names:,} names")
+            raise UndefinedError(
+                f"the label paths have {len(self.names) + len(names):,} names; at most {self._most_names:,} are allowed"
+            )
         self._commit(fresh, names, digests)
 
     def _defined(

@@ -74,7 +74,10 @@ def read_header(message: bytes) -> Header | str:
         return f"truncated: {len(message):,} bytes, but the header alone has {HEADER}"
     form, epoch, first, defined, digest, needs, length, elements, attributes, texts, size = _FIELDS.unpack_from(message)
     if form != FORM:
-        return f"format {form} instead of {FORM}, which this Pathcast reads; use the same Pathcast on all routers"
+        return (
+            f"it has format {form}, but this version of Pathcast reads format {FORM}; use the same version on "
+            "all routers"
+        )
     (expected,) = _CHECKSUM.unpack_from(message, _FIELDS.size)
     view = memoryview(message)
     if crc32(view[HEADER:], crc32(view[: _FIELDS.size])) != expected:

@@ -113,10 +113,10 @@ class StructureDecoder:
         if isinstance(header, str):
             return self._refused(header)
         if header.needs != self.needs.version:
-            return self._refused("made for another version of this router's subscriptions")
+            return self._refused("it was made for another version of this router's subscriptions")
         if header.length != len(document):
             return self._refused(
-                f"made for a document of {header.length:,} bytes, but this document has {len(document):,}"
+                f"it was made for a document of {header.length:,} bytes, but this document has {len(document):,}"
             )
         left = len(structure) - header.body
         least = header.elements + _VALUE_BYTES * (header.attributes + header.texts)

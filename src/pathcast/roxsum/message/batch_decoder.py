@@ -130,8 +130,11 @@ def _read_tables(reader: TableReader, counts: Counts) -> _Tables:
     meta = np.stack([token_node, token_column, flags % WITH_VALUE]).astype(np.int32)
     follow = reader.numbers(tokens + 1, tokens + 1)
     sums = [(int(token_lengths.sum()), len(stored)), (int(follow.sum()), counts.pairs)]
-    if any(found != wanted for found, wanted in sums) or not _has_raw(column_kind, meta, token_lengths):
-        raise damaged("the tables do not fit the header")
+    for (found, wanted), what in zip(sums, ("bytes of tokens", "pairs of tokens"), strict=True):
+        if found != wanted:
+            raise damaged(f"its tables state {found:,} {what}, but it has {wanted:,}")
+    if not _has_raw(column_kind, meta, token_lengths):
+        raise damaged("its tables of columns and tokens are inconsistent")
     followers = reader.signed(counts.pairs, tokens) + np.repeat(np.arange(tokens + 1), follow)
     if counts.pairs and (int(followers.min()) < 0 or int(followers.max()) > tokens):
         raise damaged(
@@ -219,8 +222,12 @@ def _tokens(counts: Counts, tables: _Tables, streams: Bytes) -> tuple[Int64s, In
     read = read_tokens(
         tables.follow_begin, tables.followers, widths, at, stop, streams, counts.tokens, token_begin, tokens
     )
-    if read != counts.token_total or not np.array_equal(at, stop):
-        raise damaged("the documents in the token streams do not fit the header")
+    if read < 0:
+        raise damaged("a document in the token streams has an impossible next token, or too many tokens")
+    if read != counts.token_total:
+        raise damaged(f"the token streams have {read:,} tokens, but the header states {counts.token_total:,}")
+    if not np.array_equal(at, stop):
+        raise damaged(f"{int((stop - at).sum()):,} bytes of the token streams are not used")
     return token_begin, tokens
 
 
@@ -235,8 +242,10 @@ def _values(
     begin = counts.raw + offsets_of(count)
     widths = np.where(tables.distinct > 1, np.where(tables.distinct <= 256, 1, 2), 0).astype(np.int32)
     number_sizes = widths * count
-    if sum(number_sizes.tolist()) != len(numbers) or np.any((tables.codecs == NUMBERED) & (tables.distinct == 0)):
-        raise damaged(f"the column tables do not fit the {len(numbers):,} bytes of value numbers")
+    if np.any((tables.codecs == NUMBERED) & (tables.distinct == 0)):
+        raise damaged("a column of numbered values has no distinct values")
+    if (size := sum(number_sizes.tolist())) != len(numbers):
+        raise damaged(f"its columns need {size:,} bytes of value numbers, but it has {len(numbers):,}")
     pool = np.empty(len(texts) + len(raw), dtype=np.uint8)
     pool[len(texts) :] = raw
     entries = np.empty(2 * MAX_DISTINCT, dtype=np.int64)
@@ -263,7 +272,7 @@ def _trusted(empty: "RoXSum", tables: _Tables, contents: Contents, tokens: Token
     tree = PathTree(paths.slots, paths.parents, paths.name_ids, skeletons.node_kinds())
     count = leaves_of_tokens(contents.token_rows, tokens.meta, tree, stamps, leaf_begin, leaves)
     if count < 0:
-        raise damaged("a document has unclosed elements")
+        raise damaged(f"the tags of document {-1 - count} do not form a tree with one root")
     leaves = leaves[:count].copy()
     raw = np.flatnonzero(contents.tokens[contents.token_begin[:-1]] <= RAW_TEXT)
     if len(raw):

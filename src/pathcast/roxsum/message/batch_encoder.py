@@ -168,8 +168,8 @@ def _ranked(batch: "RoXSum", numbering: Numbering, token_column: Int32s) -> _Pai
     used = np.flatnonzero(counts)
     if len(used) > MAX_PAIRS:
         raise LimitError(
-            f"the documents have {len(used):,} pairs of adjacent tokens, too many for one message; "
-            "send them in smaller batches"
+            f"the documents have {len(used):,} distinct pairs of adjacent tokens; a message holds at most "
+            f"{MAX_PAIRS:,}; send the documents in smaller batches"
         )
     none = len(token_column)
     both = numbering.before[used].astype(np.int64), numbering.after[used].astype(np.int64)

@@ -125,8 +125,8 @@ def unpack(data: memoryview, limits: MessageLimits) -> tuple[Counts, bytes]:
         )
     if version != VERSION or flags:
         raise MessageError(
-            f"the message has version {version} and flags {flags}; this Pathcast reads version {VERSION} and flags 0; "
-            "use the same Pathcast on both sides"
+            f"the message has version {version} and flags {flags}, but this version of Pathcast reads version "
+            f"{VERSION} and flags 0; use the same version on both sides"
         )
     counts = Counts(*_COUNTS.unpack_from(data, _PREFIX.size))
     head, body = data[: HEADER - CHECKSUM], data[HEADER:]
@@ -257,7 +257,9 @@ class TableReader:
 
     def _take(self, size: int) -> memoryview:
         if size > len(self.data) - self.at:
-            raise damaged("its internal tables are truncated")
+            raise damaged(
+                f"its tables are truncated: expected at least {self.at + size:,} bytes, got {len(self.data):,}"
+            )
         self.at += size
         return self.data[self.at - size : self.at]
 
@@ -295,4 +297,4 @@ class TableReader:
     def close(self) -> None:
         """Reject leftover bytes."""
         if self.at != len(self.data):
-            raise damaged(f"the tables have {len(self.data) - self.at:,} extra bytes at the end")
+            raise damaged(f"its tables have {len(self.data) - self.at:,} extra bytes at the end")

@@ -27,5 +27,5 @@ class MessageLimits:
         """Reject a message that exceeds a limit."""
         allowed = getattr(self, limit)
         if found > allowed:
-            advice = f"raise it with MessageLimits({limit}=…)"
-            raise MessageError(f"the message has {found:,} {limit}; at most {allowed:,} allowed ({advice})")
+            advice = f"raise the limit with MessageLimits({limit}=…)"
+            raise MessageError(f"the message has {found:,} {limit}; at most {allowed:,} are allowed ({advice})")
