@@ -350,6 +350,26 @@ def test_documents_that_a_former_version_matched_are_a_gap_once_they_are_trimmed
         assert [each.entry.sequence for each in pulled.deliveries] == [*left, last]
 
 
+def test_one_checkpoint_serves_until_records_after_it_are_trimmed(tmp_path: Path) -> None:
+    with broker_in(tmp_path) as broker:
+        broker.subscribe(subscription("s", "//a")).result()
+        written = []
+        for begin, added in ((20, 0), (60, 100), (101, 0), (102, 0), (103, 0), (150, 0)):
+            for _ in range(max(added, 100 - broker.log.head)):
+                published(broker, "news", f"<a>{'x' * 4_000}</a>")
+            broker.trim(begin).result()
+            checkpoint = broker.log.checkpoint()
+            assert checkpoint is not None
+            written.append(checkpoint.sequence)
+        assert written == [101, 101, 101, 101, 201, 201]
+        assert 60 < broker.log.first <= 150
+        left = delivered(broker, "s", broker.log.first - 1)
+    for each in tmp_path.glob("checkpoint-*"):
+        assert each.name == f"checkpoint-{201:020d}.bin"
+    with broker_in(tmp_path) as broker:
+        assert delivered(broker, "s", broker.log.first - 1) == left
+
+
 def test_retention_trims_what_is_too_old_and_nothing_else(tmp_path: Path) -> None:
     with broker_in(tmp_path) as broker:
         broker.subscribe(subscription("s", "//a")).result()

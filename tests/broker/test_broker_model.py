@@ -326,6 +326,19 @@ class History(RuleBasedStateMachine):
             self.publish("news", documents, None, keep_invalid=False, gather=True)
         self.subscribe(name, xpath, feeds, back, gather=gather)
 
+    @rule(
+        name=st.sampled_from(_NAMES),
+        steps=st.lists(st.sampled_from([*_DOCUMENTS, *_XPATHS, *_XPATHS]), min_size=4, max_size=12),
+        feeds=st.sampled_from([(), ("news",), ("trades",)]),
+    )
+    def replace_often(self, name: str, steps: list[str], feeds: tuple[str, ...]) -> None:
+        """Many changes of one subscription at once, some of them with documents in between."""
+        for step in steps:
+            if step in _DOCUMENTS:
+                self.publish("news", [step], None, keep_invalid=False, gather=True)
+            else:
+                self.subscribe(name, step, feeds, None, gather=True)
+
     def subscribe(self, name: str, xpath: str, feeds: tuple[str, ...], back: int | None, *, gather: bool) -> None:
         wanted = None if back is None else max(self.broker.log.first, self.broker.log.head + 1 - back)
 

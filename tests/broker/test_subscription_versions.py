@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pathcast.broker import Broker
@@ -83,6 +83,7 @@ DOCUMENTS = st.builds(
 RESTARTS = st.sampled_from(["checkpoint", "snapshot"])
 
 
+@settings(max_examples=300)
 @given(steps=st.lists(CHANGES | DOCUMENTS | RESTARTS, max_size=60), skipped=st.integers(0, 60))
 def test_versions_are_kept_exactly_as_long_as_a_document_may_need_them(steps: list[Meta | str], skipped: int) -> None:
     """`skipped`: documents up to this sequence are not applied, as after a restart."""

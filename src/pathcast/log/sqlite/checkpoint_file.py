@@ -26,6 +26,15 @@ def latest_checkpoint(folder: Path) -> int | None:
     return max(map(int, found), default=None)
 
 
+def checkpoint_stamp(folder: Path) -> tuple[int, int, int] | None:
+    """Sequence, size and time of the latest checkpoint, by which a change of the file shows."""
+    sequence = latest_checkpoint(folder)
+    if sequence is None:
+        return None
+    found = _path(folder, sequence).stat()
+    return sequence, found.st_size, found.st_mtime_ns
+
+
 def read_checkpoint(folder: Path) -> Checkpoint | None:
     """The latest checkpoint in a folder."""
     while (sequence := latest_checkpoint(folder)) is not None:

@@ -35,7 +35,7 @@ from ..log_contract import (
     check_continuation,
     system_clock,
 )
-from .checkpoint_file import latest_checkpoint, read_checkpoint, write_checkpoint
+from .checkpoint_file import checkpoint_stamp, latest_checkpoint, read_checkpoint, write_checkpoint
 from .folder_lock import shared_lock, sole_lock
 from .segment_file import SegmentWriter, is_closed, segment_begins, segment_path, wal_path
 from .segment_reader import IdleConnections, RetiredError, SegmentReader
@@ -81,6 +81,7 @@ class SqliteLog:
         self._read_only = read_only
         self._segments: list[SegmentReader] = []
         self._writer: SegmentWriter | None = None
+        self._whole: tuple[int, int, int] | None = None  # the checkpoint that was found undamaged
         self._lock_file, in_use = shared_lock(self.folder) if read_only else (sole_lock(self.folder), False)
         try:
             if read_only:
@@ -306,6 +307,13 @@ class SqliteLog:
             raise ValueError(f"sequence must be from {lowest} to {self._head}, the head of the log, got {sequence}")
         write_checkpoint(self.folder, sequence, data)
 
+    def _check_checkpoint(self) -> None:
+        """`LogError` if the checkpoint is damaged, which takes the place of trimmed records; read once while unchanged."""
+        found = checkpoint_stamp(self.folder)
+        if found is None or found != self._whole:
+            self.checkpoint()
+            self._whole = found
+
     def trim(self, begin: int) -> int:
         """Remove whole segments before `begin`; return the new `first`."""
         self._check_open()
@@ -318,7 +326,7 @@ class SqliteLog:
         kept = max(0, bisect_right(self._segments, begin, key=attrgetter("begin")) - 1)
         if kept:
             self._check_writable()
-            self.checkpoint()  # which takes the place of the records: is it whole?
+            self._check_checkpoint()
             with self._change:
                 removed, self._segments = self._segments[:kept], self._segments[kept:]
             self._remove(removed)
