@@ -308,7 +308,7 @@ class SqliteLog:
         write_checkpoint(self.folder, sequence, data)
 
     def _check_checkpoint(self) -> None:
-        """`LogError` if the checkpoint is damaged, which takes the place of trimmed records; read once while unchanged."""
+        """`LogError` if the checkpoint, which replaces records, is damaged; read once while it stays the same."""
         found = checkpoint_stamp(self.folder)
         if found is None or found != self._whole:
             self.checkpoint()
