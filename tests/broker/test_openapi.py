@@ -63,6 +63,7 @@ REQUESTS = [
     Row("check_subscription", 200),
     Row("check_subscription", 422, body={"xpath": "//title["}),
     Row("put_subscription", 201, ADA),
+    Row("put_subscription", 412, ADA, headers={"if-none-match": "*"}),
     Row("put_subscription", 200, ADA, body=SINK),
     Row("get_secret", 200, ADA),
     Row("get_secret", 404, {"id": "none"}),
@@ -149,6 +150,14 @@ REQUESTS = [
     Row("post_session", 200),
     Row("delete_session", 204),
     Row("overview", 200),
+    Row("list_documents", 200, query={"feed": "news", "limit": 2}),
+    Row("list_documents", 200, query={"feed": "news", "dead": "only", "bodies": "inline"}),
+    Row("list_documents", 400, query={"dead": "perhaps"}),
+    Row("list_recipients", 200, {"sequence": "{publish.sequence}"}),
+    Row("list_recipients", 404, {"sequence": "1"}),
+    Row("try_expression", 200),
+    Row("try_expression", 422, body={"xpath": "//a[b", "document": "<a/>"}),
+    Row("count_matches", 200),
     Row("put_feed", 200, NEWS, body={"mediator": MEDIATOR}),
     Row("put_feed", 422, NEWS, body={"mediator": {**MEDIATOR, "schema": ""}}),
     Row("get_feed", 200, NEWS),
@@ -273,6 +282,7 @@ def _check(row: Row, given: Given, *statuses: int) -> None:
 # Without the scope, some answers are other ones: a document that may not be read does not exist, nor another token's
 # upload; a batch without documents needs no feed.
 REFUSALS = {
+    "list_recipients": (404,),
     "get_document": (404,),
     "explain": (403, 404),
     "post_subscriptions": (422,),

@@ -46,6 +46,7 @@ from .matching.subscription_spans import OPEN as OPEN
 from .matching.subscription_spans import SubscriptionSpan as SubscriptionSpan
 from .matching.subscription_spans import SubscriptionSpans as SubscriptionSpans
 from .standing_subscription import StandingSubscription as StandingSubscription
+from .standing_subscription import Version as Version
 from .subscription_activity import LastDelivery as LastDelivery
 from .subscription_activity import LastError as LastError
 from .tenant_guards import GuardSpans as GuardSpans

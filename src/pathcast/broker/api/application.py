@@ -39,7 +39,7 @@ from .endpoints import (
     uploads_api,
 )
 from .event_loop_completions import Completions
-from .inspection import overview_api
+from .inspection import document_list_api, expressions_api, overview_api
 from .metrics import show_metrics
 from .middleware import publication_route
 from .middleware.access_control import AccessControl
@@ -107,6 +107,7 @@ def application(
     app.state.openapi = openapi(described)
     app.state.broker, app.state.tokens = broker, tokens
     app.state.explaining = asyncio.Semaphore(1)
+    app.state.trying, app.state.counting = asyncio.Semaphore(1), asyncio.Semaphore(1)
     app.state.committing = asyncio.Semaphore(1)
     metrics = app.state.metrics = Metrics(broker)
     app.state.recent_activity = RecentActivity(metrics)
@@ -151,6 +152,8 @@ def routes() -> list[Route]:
         Route("/v1/uploads", uploads_api.post_upload, methods=["POST"]),
         Route("/v1/uploads:commit", uploads_api.commit_uploads, methods=["POST"]),
         Route("/v1/uploads/{upload}", uploads_api.delete_upload, methods=["DELETE"]),
+        Route("/v1/documents", document_list_api.list_documents, methods=["GET"]),
+        Route("/v1/documents/{sequence}/recipients", document_list_api.list_recipients, methods=["GET"]),
         Route("/v1/documents/{sequence}", health_and_document_api.get_document, methods=["GET"]),
         Route(f"{all_}:check", subscriptions_api.check_subscription, methods=["POST"]),
         Route(all_, subscriptions_api.list_subscriptions, methods=["GET"]),
@@ -167,6 +170,8 @@ def routes() -> list[Route]:
         Route(one, subscriptions_api.put_subscription, methods=["PUT"]),
         Route(one, subscriptions_api.delete_subscription, methods=["DELETE"]),
         Route("/v1/subscribers/{name}/events", events_api.subscriber_events, methods=["GET"]),
+        Route("/v1/expressions:try", expressions_api.try_expression, methods=["POST"]),
+        Route("/v1/expressions:count", expressions_api.count_matches, methods=["POST"]),
         Route("/v1/explain", explain_api.explain, methods=["POST"]),
         Route("/v1/log", log_api.read_log, methods=["GET"]),
         Route("/v1/log/checkpoint", log_api.read_checkpoint, methods=["GET"]),

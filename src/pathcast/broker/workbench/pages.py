@@ -32,10 +32,11 @@ class Page(NamedTuple):
 
 PAGES: Final = {
     "/": Page("Overview", "overview"),
+    "/playground": Page("Playground", "playground"),
     "/login": Page("Log in", "login"),
 }
 # In the order of the navigation.
-NAVIGATION: Final = ("/",)
+NAVIGATION: Final = ("/", "/playground")
 FILES: Final = "/workbench/"
 POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "

@@ -4,3 +4,6 @@ from .explanation import Explanation as Explanation
 from .explanation import Finding as Finding
 from .explanation import Place as Place
 from .explanation_text import lines as lines
+from .selected_parts import Part as Part
+from .selected_parts import Parts as Parts
+from .selected_parts import selected_parts as selected_parts

@@ -14,7 +14,7 @@ from pathcast.errors import PathcastError
 from ...broker import Broker
 from ...webhooks.webhook_delivery import WebhookDelivery
 from ..body_lines import Line, line_groups
-from ..openapi import NDJSON, Answer, Content, Text, WholeNumber, describes
+from ..openapi import NDJSON, Answer, Content, Header, Text, WholeNumber, describes
 from ..problems import ProblemError, problem_of
 from ..request_bodies import JSON_BYTES, answer, body_of, decoded
 from ..request_context import access_of, broker_of, checked_name, quotas_of, result_of, subscription_of, webhooks_of
@@ -68,6 +68,7 @@ LIMIT: Final = WholeNumber("limit", "The largest number of subscriptions to retu
 AFTER: Final = Text("after", "The last id of the previous page.")
 SUBSCRIBER: Final = Text("subscriber", "Only subscriptions of this subscriber.")
 SEARCH: Final = Text("q", "Only subscriptions whose id, subscriber or expression contains this text.")
+IF_NONE_MATCH: Final = Header("if-none-match", "* creates a subscription, and never changes one.")
 _SCOPE: Final = "subscribe:{subscriber}"
 _LINES: Final = """\
 {"id": "titles", "xpath": "//title", "feeds": ["news"]}
@@ -84,9 +85,10 @@ _EXAMPLE: Final = {
 @describes(
     "subscriptions",
     scope=f"{_SCOPE} read:{{feed}}",
+    parameters=(IF_NONE_MATCH,),
     body=Content(Definition, example=_EXAMPLE),
     responses={200: Answer(Subscription, "Changed."), 201: Answer(Subscription, "Created.")},
-    errors=(409, 410, 422, 429, 507),
+    errors=(409, 410, 412, 422, 429, 507),
 )
 async def put_subscription(request: Request) -> Response:
     """PUT /v1/subscriptions/{id}: create a subscription, or change it.
@@ -99,6 +101,8 @@ async def put_subscription(request: Request) -> Response:
     before = broker.state.subscriptions.get((access.tenant, id))
     if before is not None:
         access.check_subscriber(before.record.subscriber)
+        if IF_NONE_MATCH.of(request) == "*":
+            raise ProblemError(412, f"subscription id {id!r} is already in use; choose another id")
     record = await asyncio.to_thread(record_of, definition, id, access, broker.log)
     webhooks = webhooks_of(request)
     webhooks.check(record)

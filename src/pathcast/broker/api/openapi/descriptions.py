@@ -39,6 +39,7 @@ ERRORS: Final = {
     408: "The client disconnected, or was too slow, before the end of its body.",
     409: "Another request changed the same resource at the same time.",
     410: "The log has trimmed the record. `first` is its oldest record.",
+    412: "The resource already exists, and the request has `If-None-Match: *`.",
     413: "The body is too large.",
     422: "The request is well-formed, but invalid: `detail` has the reason.",
     429: "The request exceeds a quota; try again after `Retry-After` seconds.",

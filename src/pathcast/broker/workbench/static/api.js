@@ -67,7 +67,9 @@ export async function request(method, path, content, { query = {}, headers = {},
 
 export const get = (path, query, signal) => request("GET", path, undefined, { query, signal });
 export const post = (path, content, options) => request("POST", path, content, options);
-export const put = (path, content) => request("PUT", path, content);
+export const put = (path, content, options) => request("PUT", path, content, options);
+/** Create what must not exist yet. */
+export const create = (path, content) => put(path, content, { headers: { "if-none-match": "*" } });
 export const remove = (path) => request("DELETE", path);
 
 /** Repeat `action` every so many seconds while the page is visible, and not before the last call has ended. */
