@@ -179,6 +179,11 @@ class FeedIndex:
         found: list[int] = wanted[self.earlier.among(pattern, wanted) | self.matches.among(pattern, wanted)].tolist()
         return found
 
+    def most_expensive(self) -> list[dict[str, Any]]:
+        """The patterns that were tried on most documents, as `Matcher.statistics` lists them."""
+        found: list[dict[str, Any]] = self._matcher.statistics()["most expensive"]
+        return found
+
     def drop_before(self, sequence: int) -> None:
         """Drop the matches of documents that were trimmed."""
         self.matches.drop_before(sequence)

@@ -39,7 +39,13 @@ from .endpoints import (
     uploads_api,
 )
 from .event_loop_completions import Completions
-from .inspection import document_list_api, expressions_api, overview_api
+from .inspection import (
+    costly_expressions_api,
+    delivery_history_api,
+    document_list_api,
+    expressions_api,
+    overview_api,
+)
 from .metrics import show_metrics
 from .middleware import publication_route
 from .middleware.access_control import AccessControl
@@ -161,6 +167,7 @@ def routes() -> list[Route]:
         Route(f"{one}/events", events_api.subscription_events, methods=["GET"]),
         Route(f"{one}/status", pull_api.status, methods=["GET"]),
         Route(f"{one}/secret", subscriptions_api.get_secret, methods=["GET"]),
+        Route(f"{one}/deliveries", delivery_history_api.list_deliveries, methods=["GET"]),
         Route(f"{one}/dead-letters", pull_api.dead_letters, methods=["GET"]),
         Route(f"{one}:pull", pull_api.pull, methods=["POST"]),
         Route(f"{one}:ack", pull_api.acknowledge, methods=["POST"]),
@@ -172,6 +179,7 @@ def routes() -> list[Route]:
         Route("/v1/subscribers/{name}/events", events_api.subscriber_events, methods=["GET"]),
         Route("/v1/expressions:try", expressions_api.try_expression, methods=["POST"]),
         Route("/v1/expressions:count", expressions_api.count_matches, methods=["POST"]),
+        Route("/v1/expressions/costly", costly_expressions_api.list_costly, methods=["GET"]),
         Route("/v1/explain", explain_api.explain, methods=["POST"]),
         Route("/v1/log", log_api.read_log, methods=["GET"]),
         Route("/v1/log/checkpoint", log_api.read_checkpoint, methods=["GET"]),

@@ -86,7 +86,8 @@ class WebhookDelivery:
         """Give each subscription to the worker of its sink."""
         for key in keys:
             standing = self._broker.state.subscriptions.get(key)
-            sink = None if standing is None or standing.disabled is not None else standing.record.sink
+            is_sent = standing is not None and standing.disabled is None and not standing.record.config.get("paused")
+            sink = standing.record.sink if standing is not None and is_sent else None
             worker = self._of.get(key)
             if worker is not None and worker.sink != sink:
                 del self._of[key]

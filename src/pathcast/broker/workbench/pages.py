@@ -33,10 +33,11 @@ class Page(NamedTuple):
 PAGES: Final = {
     "/": Page("Overview", "overview"),
     "/playground": Page("Playground", "playground"),
+    "/subscriptions": Page("Subscriptions", "subscriptions"),
     "/login": Page("Log in", "login"),
 }
 # In the order of the navigation.
-NAVIGATION: Final = ("/", "/playground")
+NAVIGATION: Final = ("/", "/playground", "/subscriptions")
 FILES: Final = "/workbench/"
 POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "

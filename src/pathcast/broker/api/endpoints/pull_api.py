@@ -178,6 +178,8 @@ def _check_pullable(standing: StandingSubscription) -> None:
 
 def _pulled(request: Request, standing: StandingSubscription, limit: int) -> Pulled:
     config = standing.record.config
+    if config.get("paused"):
+        return Pulled([], None)
     tenant, id = access_of(request).tenant, request.path_params["id"]
     return broker_of(request).pull(
         tenant,

@@ -41,13 +41,16 @@ class Filter(Struct, forbid_unknown_fields=True):
 
 
 class Config(Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """How deliveries are made. `from`: the first document, as `now`, a sequence or a time."""
+    """How deliveries are made. `from`: the first document, as `now`, a sequence or a time. `paused`: pulls and webhooks
+    get nothing, and continue where they were; event streams have positions of their own.
+    """
 
     begin: int | str = field(name="from", default="now")
     in_flight: Annotated[int, Meta(ge=1, le=65_536)] = 256
     ack_wait: Annotated[float, Meta(gt=0, le=43_200)] = 30.0
     max_deliver: Annotated[int, Meta(ge=1, le=1_000_000)] | None = None
     concurrency: Annotated[int, Meta(ge=1, le=64)] = 1
+    paused: bool = False
 
 
 class Definition(Struct, forbid_unknown_fields=True):
@@ -111,6 +114,8 @@ def record_of(definition: Definition, id: str, access: Access, log: Log) -> Subs
         settings["max_deliver"] = config.max_deliver
     if config.concurrency != 1:
         settings["concurrency"] = config.concurrency
+    if config.paused:
+        settings["paused"] = True
     return SubscriptionRecord(
         access.tenant,
         id,
@@ -150,6 +155,8 @@ class Subscription(TypedDict):
     created: int
     valid_from: int
     ordinal: int
+    dead_letters: NotRequired[int]
+    disabled: NotRequired[str]  # why its webhook is sent nothing
     secret: NotRequired[str]  # when it is created, if it has a sink
 
 
@@ -171,4 +178,8 @@ def shown(id: str, standing: StandingSubscription) -> Subscription:
     }
     if record.sink is not None:
         found["sink"] = record.sink
+    if standing.disabled is not None:
+        found["disabled"] = standing.disabled
+    if standing.dead is not None and standing.dead.letters:
+        found["dead_letters"] = len(standing.dead.letters)
     return found

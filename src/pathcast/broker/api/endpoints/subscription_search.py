@@ -69,6 +69,18 @@ def page(state: BrokerState, tenant: str, wanted: Wanted, after: str, limit: int
             return Page(found, after)
 
 
+def page_of_troubled(state: BrokerState, tenant: str, wanted: Wanted, after: str, limit: int) -> Page:
+    """The next subscriptions behind an id that have dead letters or a disabled webhook."""
+    found: list[tuple[str, StandingSubscription]] = []
+    for id in sorted(id for of, id in state.troubled.copy() if of == tenant and id > after):
+        standing = state.subscriptions.get((tenant, id))
+        if standing is not None and _is_wanted(id, standing, wanted.subscribers, wanted.text.casefold()):
+            if len(found) == limit:
+                return Page(found, found[-1][0] if found else None)
+            found.append((id, standing))
+    return Page(found, None)
+
+
 def _ids(state: BrokerState, tenant: str, wanted: Wanted, after: str, most: int) -> list[str]:
     directory = state.directory
     if wanted.subscribers is None:

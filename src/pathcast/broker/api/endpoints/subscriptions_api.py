@@ -14,13 +14,13 @@ from pathcast.errors import PathcastError
 from ...broker import Broker
 from ...webhooks.webhook_delivery import WebhookDelivery
 from ..body_lines import Line, line_groups
-from ..openapi import NDJSON, Answer, Content, Header, Text, WholeNumber, describes
+from ..openapi import NDJSON, Answer, Choice, Content, Header, Text, WholeNumber, describes
 from ..problems import ProblemError, problem_of
 from ..request_bodies import JSON_BYTES, answer, body_of, decoded
 from ..request_context import access_of, broker_of, checked_name, quotas_of, result_of, subscription_of, webhooks_of
 from ..request_sender import Access
 from .subscription_definition import Definition, Subscription, record_of, shown
-from .subscription_search import count, page, wanted_by
+from .subscription_search import count, page, page_of_troubled, wanted_by
 
 # Subscriptions per page, and per bulk request.
 PAGE: Final = 1_000
@@ -67,6 +67,7 @@ class BulkResult(TypedDict):
 LIMIT: Final = WholeNumber("limit", "The largest number of subscriptions to return.", 100, PAGE)
 AFTER: Final = Text("after", "The last id of the previous page.")
 SUBSCRIBER: Final = Text("subscriber", "Only subscriptions of this subscriber.")
+TROUBLE: Final = Choice("trouble", "All, or only those with dead letters or a disabled webhook.", ("any", "only"))
 SEARCH: Final = Text("q", "Only subscriptions whose id, subscriber or expression contains this text.")
 IF_NONE_MATCH: Final = Header("if-none-match", "* creates a subscription, and never changes one.")
 _SCOPE: Final = "subscribe:{subscriber}"
@@ -155,7 +156,7 @@ async def delete_subscription(request: Request) -> Response:
     return answer({"id": id, "ended": sequence})
 
 
-@describes("subscriptions", parameters=(LIMIT, AFTER, SUBSCRIBER, SEARCH), responses={200: SubscriptionPage})
+@describes("subscriptions", parameters=(LIMIT, AFTER, SUBSCRIBER, SEARCH, TROUBLE), responses={200: SubscriptionPage})
 async def list_subscriptions(request: Request) -> Response:
     """GET /v1/subscriptions: list or search subscriptions in the order of their ids, page by page.
 
@@ -166,10 +167,11 @@ async def list_subscriptions(request: Request) -> Response:
     if len(text) > QUERY:
         raise ProblemError(400, f"q has {len(text):,} characters; search for at most {QUERY}")
     wanted = wanted_by(access, SUBSCRIBER.of(request), text)
-    after = AFTER.of(request) or ""
-    found = await asyncio.to_thread(page, state, access.tenant, wanted, after, LIMIT.of(request))
+    after, only_trouble = AFTER.of(request) or "", TROUBLE.of(request) == "only"
+    find = page_of_troubled if only_trouble else page
+    found = await asyncio.to_thread(find, state, access.tenant, wanted, after, LIMIT.of(request))
     result: SubscriptionPage = {"subscriptions": [shown(*each) for each in found.subscriptions]}
-    if not text:
+    if not (text or only_trouble):
         result["total"] = count(state, access.tenant, wanted)
     if found.next is not None:
         result["next"] = found.next
