@@ -160,11 +160,11 @@ def test_a_paused_subscription_is_pulled_from_where_it_was(broker: Served) -> No
 def test_a_paused_webhook_is_sent_nothing_until_it_is_resumed(tmp_path: Path) -> None:
     settings = BrokerSettings(webhooks=WebhooksSection(allow_private=True))
     with receiving() as receiver, served(tmp_path, settings) as broker:
-        paused = {"sink": receiver.url, "config": {"paused": True}}
-        _add(broker, "hook", **paused)
+        _add(broker, "hook", sink=receiver.url, config={"paused": True})
         sequences = _publish(broker, 2)
         status = broker.http.get("/v1/subscriptions/hook/status").json()
         assert (status["out"], status["sink"]["disabled"], len(receiver.sequences())) == (0, None, 0)
+        assert "pathcast_webhook_sinks 0.0" in broker.http.get("/metrics").text
         _add(broker, "hook", sink=receiver.url)
         receiver.wait(lambda: receiver.sequences() == sequences)
 
