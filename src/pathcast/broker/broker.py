@@ -207,7 +207,10 @@ class Broker:
         return self.change([UnsubscriptionRecord(tenant, id)])
 
     def acknowledge(self, tenant: str, id: str, sequences: Iterable[int]) -> tuple[Future[int], list[int]]:
-        """Acknowledge deliveries; also returns the sequences that are no deliveries of the subscription."""
+        """Acknowledge deliveries; also returns the sequences that are no deliveries of the subscription.
+
+        `AcknowledgementError` if too many that were not handed out would be acknowledged out of order.
+        """
         standing = self.state.subscription(tenant, id)
         with self._lock_of(tenant, id):
             cursor = standing.own_cursor()
@@ -219,7 +222,10 @@ class Broker:
         for sequence in unsettled:
             is_delivery = sequence in out or self._is_delivery(standing, sequence)
             (known if is_delivery else unknown).append(sequence)
-        request = AcknowledgeRequest(tenant, id, known)
+        passed = None
+        if any(sequence not in out for sequence in known):  # read from a stream
+            passed = self._leased.passed(standing, known)
+        request = AcknowledgeRequest(tenant, id, known, passed)
         if known:
             self._sequencer.submit(request)
         else:

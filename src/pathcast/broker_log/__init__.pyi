@@ -49,6 +49,7 @@ from .standing_subscription import StandingSubscription as StandingSubscription
 from .standing_subscription import Version as Version
 from .subscription_activity import LastDelivery as LastDelivery
 from .subscription_activity import LastError as LastError
+from .subscription_cursor import SubscriptionCursor as SubscriptionCursor
 from .tenant_guards import GuardSpans as GuardSpans
 from .tenant_guards import guard_at as guard_at
 from .tenant_guards import pieces as pieces

@@ -134,15 +134,16 @@ class SubscriptionCursor(Struct, gc=False):
         """Whether a delivery that was given up after some attempts is still in that condition."""
         return self.is_out(sequence) and self.attempts.get(sequence, 0) >= attempts
 
-    def after_acknowledging(self, sequences: Iterable[int]) -> tuple[int, tuple[int, ...]]:
+    def after_acknowledging(self, sequences: Iterable[int], fetched: int = 0) -> tuple[int, tuple[int, ...]]:
         """Floor and acknowledged sequences above it once `sequences` are acknowledged; changes nothing.
 
-        The floor never passes a sequence that was not fetched: there may be deliveries below it.
+        The floor never passes a sequence that was not fetched: there may be deliveries below it. Up to `fetched` all
+        deliveries are known, too.
         """
         done = self.acknowledged.union(sequences) - {each for each in self.revived if each <= self.floor}
         out = (*self.leases, *(found for _, found in self.returned))
         still_out = [sequence for sequence in out if sequence not in done and sequence not in self.revived]
-        floor = max(self.floor, min(still_out) - 1 if still_out else self.fetched)
+        floor = max(self.floor, min(still_out) - 1 if still_out else max(fetched, self.fetched))
         return floor, tuple(sorted(sequence for sequence in done if sequence > floor))
 
     def move(self, floor: int, acknowledged: tuple[int, ...], settled: tuple[int, ...] = ()) -> None:

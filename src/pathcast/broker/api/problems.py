@@ -19,6 +19,7 @@ from pathcast.broker_log import UnknownSubscriptionError
 from pathcast.errors import LimitError, PathcastError, PatternError
 from pathcast.log import LogError, LogFullError, TrimmedError
 
+from ..deliveries.delivery_leases import AcknowledgementError
 from ..sequencing.sequencer import StoppedError
 
 _LOGGER: Final = logging.getLogger(__name__)
@@ -47,6 +48,8 @@ def problem_of(error: PathcastError) -> ProblemError:
             return ProblemError(503, error.reason, headers={"retry-after": "5"})
         case UnknownSubscriptionError():
             return ProblemError(404, error.reason)
+        case AcknowledgementError():
+            return ProblemError(409, error.reason)
         case TrimmedError():
             return ProblemError(410, error.reason, more={"first": error.first})
         case PatternError():

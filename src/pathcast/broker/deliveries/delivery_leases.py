@@ -28,9 +28,10 @@ from pathcast.broker_log import (
     DocumentRecord,
     StandingSubscription,
 )
+from pathcast.errors import PathcastError
 from pathcast.log import Log, LogEntry, TrimmedError
 
-from ..sequencing.sequencer_requests import AcknowledgeRequest, ChangeRequest, DeadLetterRequest, Request
+from ..sequencing.sequencer_requests import AcknowledgeRequest, ChangeRequest, DeadLetterRequest, Passed, Request
 from .delivery_search import Found
 from .document_cache import RecentDocuments
 
@@ -38,6 +39,10 @@ from .document_cache import RecentDocuments
 _STEP: Final = 256
 # Seconds that a delivery stays out while it becomes a dead letter; longer only if the log is full, then again.
 _BURIAL: Final = 60.0
+
+
+class AcknowledgementError(PathcastError):
+    """Too many deliveries would be acknowledged while one before them is not."""
 
 
 class Delivery(NamedTuple):
@@ -131,6 +136,34 @@ class DeliveryLeases:
                 gap = lost if gap is None else lost.joined(gap)
             if deliveries or gap is not None or not leased.deliveries or steps is not None:
                 return Pulled(deliveries, gap, leased.more)
+
+    def passed(self, standing: StandingSubscription, done: Sequence[int]) -> Passed | None:
+        """How far all deliveries are acknowledged once `done` are, some of which were not handed out by a pull.
+
+        Documents that were trimmed are passed with the deliveries after them. `AcknowledgementError` if more than
+        `in_flight` deliveries would be acknowledged out of order: a cursor's size is bounded.
+        """
+        record = standing.record
+        with self._hooks.lock_of(record.tenant, record.id):
+            cursor = standing.own_cursor()
+            position, acknowledged = cursor.fetched, cursor.acknowledged.union(done)
+        at = reached = position
+        first_open: int | None = None
+        last = max(acknowledged)
+        while at < last and first_open is None:
+            found, _ = self._found(standing, at, _STEP)
+            first_open = next((each for each in found.sequences if each not in acknowledged), None)
+            before = found.sequences if first_open is None else found.sequences[: found.sequences.index(first_open)]
+            if before:
+                reached = before[-1]
+            at = found.searched_to
+        most = record.config.get("in_flight", 256)
+        if sum(each > reached for each in acknowledged) > most:
+            raise AcknowledgementError(
+                f"more than {most:,} deliveries of subscription {record.id!r} would be acknowledged out of order; "
+                f"acknowledge document {first_open} first, or set a larger config.in_flight"
+            )
+        return Passed(cursor, position, reached) if reached > position else None
 
     def give_back(self, tenant: str, id: str, sequences: Iterable[int], delay: float = 0.0) -> list[int]:
         """End leases without acknowledging; returns the sequences that had no lease."""

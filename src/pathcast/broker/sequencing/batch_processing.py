@@ -254,7 +254,7 @@ class BatchProcessing:
                         ended.add((meta.tenant, meta.id))
                     changes.add(meta)
             elif isinstance(request, AcknowledgeRequest):
-                settled[request.key].acknowledge(request.sequences)
+                settled[request.key].acknowledge(request.sequences, request.passed)
             elif isinstance(request, DeadLetterRequest):
                 settled[request.key].bury(request.letters)
         for key, of_one in settled.items():
@@ -270,7 +270,7 @@ class BatchProcessing:
             cursor = standing.own_cursor()
             letters = [each for each in settled.letters.values() if cursor.may_die(each.sequence, each.attempts)]
             sequences = settled.acknowledged.union(each.sequence for each in letters)
-            floor, above = cursor.after_acknowledging(sequences)
+            floor, above = cursor.after_acknowledging(sequences, settled.fetched(cursor))
             revived = tuple(sorted(sequences & cursor.revived))
         if letters:
             changes.add(DeadLetterRecord(tenant, id, tuple(letters)))

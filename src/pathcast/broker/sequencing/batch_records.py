@@ -5,13 +5,13 @@ Only the sequencer's thread uses them, and only for one batch.
 
 from collections.abc import Iterable, Mapping
 
-from pathcast.broker_log import DeadLetter, FeedMediator, Meta, log_record
+from pathcast.broker_log import DeadLetter, FeedMediator, Meta, SubscriptionCursor, log_record
 from pathcast.errors import PathcastError
 from pathcast.log import LogRecord
 
 from ..deliveries.delivery_index import Batch
 from ..observation.batch_times import Outcomes
-from .sequencer_requests import Accepted, PublishRequest, Rejected
+from .sequencer_requests import Accepted, Passed, PublishRequest, Rejected
 
 
 class FeedBatch:
@@ -76,10 +76,18 @@ class Settled:
     def __init__(self) -> None:
         self.acknowledged: set[int] = set()
         self.letters: dict[int, DeadLetter] = {}
+        self._passed: list[Passed] = []
 
-    def acknowledge(self, sequences: Iterable[int]) -> None:
+    def acknowledge(self, sequences: Iterable[int], passed: Passed | None = None) -> None:
         """Acknowledge deliveries that are not given up yet."""
+        if passed is not None:
+            self._passed.append(passed)
         self.acknowledged.update(each for each in sequences if each not in self.letters)
+
+    def fetched(self, cursor: SubscriptionCursor) -> int:
+        """Up to where the deliveries of a cursor are known."""
+        reached = [each.reached for each in self._passed if each.cursor is cursor and each.position == cursor.fetched]
+        return max(reached, default=cursor.fetched)
 
     def bury(self, letters: Iterable[DeadLetter]) -> None:
         """Give up deliveries that are not acknowledged yet."""

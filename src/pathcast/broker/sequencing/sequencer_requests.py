@@ -16,6 +16,7 @@ from pathcast.broker_log import (
     Failure,
     Meta,
     SavedBatch,
+    SubscriptionCursor,
     changes_settings,
 )
 from pathcast.errors import PathcastError
@@ -161,12 +162,22 @@ class ChangeRequest:
         self.future: Future[int] = Future()
 
 
+class Passed(NamedTuple):
+    """All deliveries after `position` up to `reached` are acknowledged, if the cursor is still there."""
+
+    cursor: SubscriptionCursor
+    position: int
+    reached: int
+
+
 class AcknowledgeRequest:
     """Deliveries of a subscription that its subscriber has dealt with. The result is the head of the log after it."""
 
-    def __init__(self, tenant: str, id: str, sequences: Sequence[int]) -> None:
+    def __init__(self, tenant: str, id: str, sequences: Sequence[int], passed: Passed | None = None) -> None:
+        """`passed`: once these are acknowledged."""
         self.key = tenant, id
         self.sequences = sequences
+        self.passed = passed
         self.future: Future[int] = Future()
 
 

@@ -210,6 +210,7 @@ def _shown(pulled: Pulled) -> Deliveries:
     responses={200: Acknowledged},
     errors={
         404: "",
+        409: "More than `in_flight` deliveries of a stream would be acknowledged out of order.",
         422: "`unknown` lists sequences that are not open deliveries; the others are acknowledged.",
         507: "",
     },
