@@ -2,12 +2,14 @@
 
 import socket
 import threading
+from contextlib import ExitStack
 from pathlib import Path
 
 import httpx
 import pytest
 
 from pathcast.broker import BrokerSettings
+from pathcast.broker.settings.broker_sections import ConnectionLimits, ServerSection
 from pathcast.broker.webhooks.webhook_settings import WebhooksSection
 
 from .broker_process import BrokerProcess
@@ -41,6 +43,28 @@ def test_streams_and_waiting_pulls_end_when_the_server_stops(tmp_path: Path, cap
     assert sorted(ended, key=str) == [(200, {"deliveries": []}), "complete", "complete"]
     assert "Traceback" not in caplog.text
     assert "graceful shutdown exceeded" not in caplog.text
+
+
+def test_a_request_that_does_not_end_is_cut_when_the_server_stops(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Its client would otherwise decide when the broker stops: a body has half a minute."""
+    settings = BrokerSettings(server=ServerSection(stop_time=0.5), connections=ConnectionLimits(body_time=1e9))
+    with ExitStack() as stack:
+        with served(tmp_path, settings) as broker:
+            slow = stack.enter_context(socket.create_connection(("127.0.0.1", broker.port), timeout=60))
+            slow.sendall(b"POST /v1/feeds/news/documents HTTP/1.1\r\nhost: localhost\r\ncontent-length: 99\r\n\r\n<a>")
+            while "pathcast_body_bytes 3" not in broker.http.get("/metrics").text:
+                pass
+            published = broker.http.post("/v1/feeds/news/documents", content="<b/>").json()["sequence"]
+        answer = slow.recv(1 << 16)
+    assert answer.startswith(b"HTTP/1.1 503 ")
+    assert b"retry-after: 5" in answer
+    assert "Traceback" not in caplog.text
+    assert "graceful shutdown exceeded" in caplog.text
+    with served(tmp_path) as broker:
+        assert broker.http.get(f"/v1/documents/{published}").text == "<b/>"
+        assert broker.broker.log.head == published
 
 
 @pytest.mark.parametrize("fails", [False, True])

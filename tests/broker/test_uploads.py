@@ -4,6 +4,7 @@ import base64
 import random
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +13,16 @@ import pytest
 
 from pathcast.broker import Broker, BrokerSettings, Publication, add_token
 from pathcast.broker.sequencing.sequencer_requests import Committed, NotCommitted
-from pathcast.broker.settings.broker_sections import Quotas, TokensSection
+from pathcast.broker.settings.broker_sections import LogSection, Quotas, TokensSection
+from pathcast.broker.settings.jetstream_section import JetStreamSection
+from pathcast.broker.standby import Standby
 from pathcast.broker.uploads.upload_settings import UploadsSection
 from pathcast.broker.uploads.upload_store import BusyUploadError, UnknownUploadError, UploadStore
 from pathcast.broker_log import BatchRecord, BrokerState, CommittedBatches, DocumentRecord, SubscriptionRecord, meta_of
 from pathcast.errors import LimitError
 from pathcast.log import LogFullError, LogRecord, SqliteLog
 
+from ..log.nats_servers import NatsServer
 from .broker_process import BrokerProcess
 from .served_broker import Served, served
 from .settable_clock import SettableClock
@@ -63,6 +67,35 @@ def test_an_upload_is_published_by_the_commit_of_its_batch_and_not_before(server
     assert [each["feed"] for each in pulled] == ["news", "news", "mail"]
     # The uploads are gone: another batch cannot have them.
     assert commit(server.http, "1", first).status_code == 404
+
+
+@pytest.mark.slow
+def test_after_a_take_over_uploads_are_unknown_and_committed_batches_are_known(
+    tmp_path: Path, nats_server: NatsServer
+) -> None:
+    """Uploads are on the disk of one broker; the log is not."""
+    clock = SettableClock()
+
+    def on(machine: str) -> tuple[BrokerSettings, Standby]:
+        jetstream = JetStreamSection(servers=(nats_server.url,), stream="uploads-taken-over")
+        settings = BrokerSettings(data=str(tmp_path / machine), log=LogSection(kind="jetstream"), jetstream=jetstream)
+        return settings, Standby(settings, f"http://{machine}", clock)
+
+    settings, active = on("one")
+    assert active.take()
+    with closing(active), served(tmp_path, settings, active.broker(), active) as server:
+        committed = commit(server.http, "0", upload(server.http, "a")).json()
+        lost = upload(server.http, "b")
+    settings, active = on("two")
+    assert active.take()
+    with closing(active), served(tmp_path, settings, active.broker(), active) as server:
+        assert commit(server.http, "0", "gone").json() == {**committed, "repeated": True}
+        answer = commit(server.http, "1", lost)
+        assert answer.status_code == 404
+        assert "or belongs to another token or broker; upload its documents again" in answer.json()["detail"]
+        assert ids(server.broker) == ["a"]
+        assert commit(server.http, "1", upload(server.http, "b")).status_code == 200
+        assert ids(server.broker) == ["a", "b"]
 
 
 def test_a_batch_is_published_once_however_often_it_is_committed(server: Served) -> None:

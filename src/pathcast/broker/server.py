@@ -7,6 +7,7 @@ writes a checkpoint. SIGKILL loses nothing either; the next start reads more of 
 import asyncio
 import gc
 import logging
+import math
 import resource
 import signal
 import socket
@@ -32,8 +33,6 @@ from .slow_client_limits import guarded_by, sweep_forever
 from .snapshot_renewal import SnapshotRenewal
 from .standby import Standby
 
-# Seconds that connections have to end after a signal.
-_GRACE = 5
 # Connections that wait to be accepted; all may be accepted at once before those beyond the limit are closed.
 _BACKLOG = 2048
 # Files other than connections: those of the log, threads' pipes, libraries, and connections that are being rejected.
@@ -175,7 +174,7 @@ def _configuration(app: ASGIApp, settings: BrokerSettings) -> uvicorn.Config:
         access_log=False,
         server_header=False,
         proxy_headers=False,
-        timeout_graceful_shutdown=_GRACE,
+        timeout_graceful_shutdown=math.ceil(settings.server.stop_time),
         lifespan="on" if isinstance(app, Starlette) else "off",
         ssl_certfile=settings.server.certificate,
         ssl_keyfile=settings.server.private_key,

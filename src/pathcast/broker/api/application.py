@@ -51,6 +51,7 @@ from .middleware import publication_route
 from .middleware.access_control import AccessControl
 from .middleware.body_memory import BodyMemory, HeldBytes
 from .middleware.publication_route import PublicationRoute
+from .middleware.stopping_answer import StoppingAnswer
 from .openapi.document import openapi, show_openapi
 from .problems import on_http_error, on_pathcast_error
 from .tenant_quotas import TenantQuotas
@@ -102,6 +103,7 @@ def application(
         routes=[*described, *workbench_routes()],
         lifespan=lifespan,
         middleware=[
+            Middleware(StoppingAnswer),
             *outermost,
             Middleware(AccessControl, tokens=tokens, hosts=server.hosts, origins=server.origins),
             Middleware(BodyMemory, memory=bodies),

@@ -38,6 +38,13 @@ class ServerSection:
         "Further host names that requests without tokens may use, such as the name of a reverse proxy on this machine.",
         (),
     )
+    stop_time: float = key(
+        DURATION,
+        "The time that requests in progress have to end when the broker stops, in whole seconds; those that are left "
+        "are cut.",
+        5.0,
+        without="`5 seconds`",
+    )
     origins: tuple[str, ...] = key(
         NAMES,
         "Web origins, such as `https://desk.example.org`, whose pages may send requests without tokens or by session.",
