@@ -58,7 +58,7 @@ def test_a_file_that_ends_early_gives_the_entries_before_its_end(broker: Served)
     status, found = post(broker, "cut", "<feed><entry/><entry>")
     assert status == 202
     assert "sequence" in found["results"][0]
-    assert "ends too early" in found["results"][1]["error"]["detail"]
+    assert "the file ends before the end of its root element" in found["results"][1]["error"]["detail"]
     assert post(broker, "cut", "<other/>")[0] == 422
     assert post(broker, "cut", "<feed/>") == (202, {"results": []})
 

@@ -11,113 +11,32 @@ or kept as a dead letter with `?invalid=keep`.
 """
 
 import asyncio
-import base64
-import binascii
 import time
 from collections.abc import Sequence
 from contextlib import nullcontext
-from typing import Final, NotRequired, TypedDict
+from typing import Final
 
-from msgspec import UNSET, MsgspecError, Struct, UnsetType, json, to_builtins
 from starlette.requests import Request
 from starlette.responses import Response
 
-from pathcast.broker_log import Failure
 from pathcast.documents import Entry, EntryPath, Limits, entries_of, parse_entry_path
 from pathcast.errors import PatternError
 
 from ...observation.trace_context import NAME, with_trace
 from ...sequencing.sequencer_requests import Accepted, Publication, Rejected
 from ..event_loop_completions import Awaited
-from ..json_list_items import items
 from ..metrics import metrics_of
 from ..openapi import Answer, Choice, Content, Header, Text, describes
-from ..problems import Position, ProblemError, problem_of
+from ..problems import ProblemError, problem_of
+from ..publications.cloud_events import EVENTS, CloudEvent, Event, events_of
+from ..publications.publication_results import BatchResult, Published, event_result, published_result
 from ..request_bodies import answer, body_of, decoded
 from ..request_context import access_of, broker_of, completions_of, feed_of, quotas_of, tracing_of
 from ..request_sender import Access
 
 BATCH: Final = "application/cloudevents-batch+json"
 SINGLE: Final = "application/cloudevents+json"
-# Events per request: one request must not occupy the sequencer for long.
-EVENTS: Final = 1_024
 BATCH_BYTES: Final = 64 << 20
-# Braces up to which a batch is decoded at once: each may begin an event, and decoding millions would take seconds.
-_BRACES: Final = 1 << 16
-
-
-class CloudEvent(Struct):
-    """A CloudEvent in JSON, with the attributes that matter here; extensions are ignored."""
-
-    id: str
-    source: str = ""
-    type: str = ""
-    subject: str = ""
-    traceparent: str = ""
-    datacontenttype: str = "application/xml"
-    dataschema: str = ""
-    data: str | UnsetType = UNSET
-    data_base64: str | UnsetType = UNSET
-
-    def publication(self) -> Publication:
-        """The document of the event."""
-        if not self.id:
-            raise ProblemError(400, "an event has an empty id, so it would be a duplicate; give each event its own")
-        if isinstance(self.data, str) == isinstance(self.data_base64, str):
-            raise ProblemError(
-                400,
-                f"event {self.id!r} has {'both' if isinstance(self.data, str) else 'neither'} data (a string) "
-                f"{'and' if isinstance(self.data, str) else 'nor'} data_base64; send one of them",
-            )
-        if isinstance(self.data, str):
-            body = self.data.encode("utf-8", "surrogatepass")
-        else:
-            try:
-                body = base64.b64decode(str(self.data_base64), validate=True)
-            except binascii.Error as error:
-                raise ProblemError(
-                    400, f"data_base64 of event {self.id!r} is not Base64: {error}; encode the document in Base64"
-                ) from None
-        attributes = {"source": self.source, "type": self.type, "subject": self.subject}
-        attributes |= {"traceparent": self.traceparent, "dataschema": self.dataschema}
-        given = {key: value for key, value in attributes.items() if value}
-        return Publication(body, self.id, self.datacontenttype, given)
-
-
-# An event of a batch, or why it is none.
-Event = CloudEvent | ProblemError
-
-
-class Published(TypedDict):
-    """A document that is durable; `duplicate`: it was already; `error`: it is kept as a dead letter."""
-
-    sequence: int
-    duplicate: bool
-    error: NotRequired[Failure]
-
-
-class EventError(Position, total=False):
-    """Why an event was rejected (`status`, `detail`), or why its document is kept as a dead letter (`reason`)."""
-
-    status: int
-    detail: str
-    reason: str
-
-
-class EventResult(TypedDict, total=False):
-    """An event of a batch, or an entry: an accepted one has a sequence, a rejected one only the error."""
-
-    sequence: int
-    duplicate: bool
-    error: EventError
-    offset: int
-
-
-class BatchResult(TypedDict):
-    """A result per event, in the order of the events."""
-
-    results: list[EventResult]
-
 
 INVALID: Final = Choice("invalid", "Reject an unreadable document, or keep it as a dead letter.", ("reject", "keep"))
 SCHEMA: Final = Text(
@@ -170,10 +89,10 @@ async def publish(request: Request) -> Response:
     limit = broker_of(request).state.limits_of(feed).size
     if media_type == BATCH:
         body = await body_of(request, max(limit, BATCH_BYTES))
-        events = _events(body)
+        events = events_of(body)
         results = await _published(request, access, feed, events, headers.get(NAME), keep=keep)
         accepted = any(isinstance(result, Accepted) for result in results)
-        return answer({"results": [_event_result(each) for each in results]}, 202 if accepted or not results else 422)
+        return answer({"results": [event_result(each) for each in results]}, 202 if accepted or not results else 422)
     if media_type == SINGLE:
         event = decoded(await body_of(request, 2 * limit), CloudEvent, "the CloudEvent", distinct=False)
         (result,) = await _published(request, access, feed, [event], headers.get(NAME), keep=keep)
@@ -181,7 +100,7 @@ async def publish(request: Request) -> Response:
         body = await body_of(request, max(limit, BATCH_BYTES))
         results, offsets = await _published_entries(request, feed, split, _raw(headers, media_type, body), keep=keep)
         accepted = any(isinstance(result, Accepted) for result in results)
-        shown = [{**_event_result(each), "offset": at} for each, at in zip(results, offsets, strict=True)]
+        shown = [{**event_result(each), "offset": at} for each, at in zip(results, offsets, strict=True)]
         return answer({"results": shown}, 202 if accepted or not results else 422)
     else:
         publication = _raw(headers, media_type, await body_of(request, limit))
@@ -189,7 +108,7 @@ async def publish(request: Request) -> Response:
         (result,) = await _sent(request, publisher, feed, [publication], headers.get(NAME), keep=keep)
     if isinstance(result, Rejected):
         raise problem_of(result.error)
-    return answer(_result(result), 202)
+    return answer(published_result(result), 202)
 
 
 async def _published(
@@ -264,42 +183,6 @@ def _split(request: Request) -> EntryPath | None:
         raise ProblemError(400, f"split is not a path of entries: {error.reason}{supported}") from None
 
 
-def _events(body: bytes) -> Sequence[Event]:
-    """The events of a batch; in place of one that is no CloudEvent, what is wrong with it."""
-    if body.count(b"{") <= _BRACES:
-        try:
-            whole: list[CloudEvent] = json.decode(body, type=list[CloudEvent])
-        except (MsgspecError, UnicodeDecodeError, RecursionError):
-            pass  # it is decoded again, event by event
-        else:
-            _check_count(len(whole))
-            return whole
-    events: list[Event] = []
-    try:
-        for item in items(body):
-            _check_count(len(events) + 1)
-            events.append(_event(item))
-    except (ValueError, RecursionError) as error:
-        reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
-        raise ProblemError(
-            400, f"the batch of CloudEvents is malformed: {reason}; GET /openapi.json describes it"
-        ) from None
-    return events
-
-
-def _check_count(events: int) -> None:
-    if events > EVENTS:
-        raise ProblemError(413, f"the batch has more than {EVENTS:,} events; send at most {EVENTS:,} per request")
-
-
-def _event(text: bytes) -> Event:
-    try:
-        event: CloudEvent = decoded(text, CloudEvent, "the event", distinct=False)
-    except ProblemError as error:
-        return error
-    return event
-
-
 async def _sent(
     request: Request, publisher: str, feed: str, documents: list[Publication], trace: str | None, *, keep: bool
 ) -> list[Accepted | Rejected]:
@@ -345,25 +228,3 @@ def _keep_invalid(request: Request) -> bool:
     if not request.scope["query_string"]:
         return False
     return INVALID.of(request) == "keep"
-
-
-def _event_result(result: Accepted | Rejected) -> EventResult:
-    if isinstance(result, Rejected):
-        error = problem_of(result.error)
-        rejected: EventError = {"status": error.status, "detail": error.reason}
-        if result.error.line is not None:
-            rejected["line"] = result.error.line
-        if result.error.column is not None:
-            rejected["column"] = result.error.column
-        return {"error": rejected}
-    shown: EventResult = {"sequence": result.sequence, "duplicate": result.duplicate}
-    if result.error is not None:
-        shown["error"] = to_builtins(result.error)
-    return shown
-
-
-def _result(result: Accepted) -> Published:
-    shown: Published = {"sequence": result.sequence, "duplicate": result.duplicate}
-    if result.error is not None:
-        shown["error"] = result.error
-    return shown

@@ -1,0 +1,1 @@
+"""What publishers send besides raw documents, and what they are answered."""
