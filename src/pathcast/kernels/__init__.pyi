@@ -12,6 +12,8 @@ from .array_types import UInt64s as UInt64s
 from .array_types import Writable as Writable
 from .bit_instructions import bit_count as bit_count
 from .bit_instructions import lowest_bit as lowest_bit
+from .gil_release import keep_gil as keep_gil
+from .gil_release import release_gil as release_gil
 from .kernel_cache import cache_folder as cache_folder
 from .kernel_compiler import apart as apart
 from .kernel_compiler import kernel as kernel

@@ -30,6 +30,8 @@ from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
 from numba.core.compiler_lock import require_global_compiler_lock
 
+from .gil_release import RELEASING
+
 L = TypeVar("L", bound=JITCodeLibrary)
 
 
@@ -95,6 +97,9 @@ class KernelLibrary(PartLibrary):
         outside = _callers_first(self._optimise(), lambda library: library.calls)
         self._take_in(outside)
         _drop_unused_arguments(self._final_module)
+        for function in self._final_module.functions:
+            if function.is_declaration and function.name in RELEASING:
+                function.name = RELEASING[function.name]
         self._final_module.verify()
         self.code = self._codegen._tm.emit_object(self._final_module)
         super().finalize()

@@ -21,6 +21,7 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 from .argument_checks import referred
+from .gil_release import RELEASE_CODE, RELEASING
 
 # What the code of kernels calls to get the Python objects that it refers to: see `argument_unboxing.py`.
 REFERRED = "pathcast_referred"
@@ -93,7 +94,9 @@ class _Linker:
                 llvm.add_symbol(f"numba_{name}", address)
         target = llvm.Target.from_triple(llvm.get_process_triple())
         machine = target.create_target_machine(codemodel="jitdefault", jit=True)
-        self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
+        self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(RELEASE_CODE), machine)
+        for name in RELEASING.values():
+            llvm.add_symbol(name, self._engine.get_function_address(name))
         for each in (self, _referred):
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(each))
 

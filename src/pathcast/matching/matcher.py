@@ -28,6 +28,7 @@ from .parallel_map import in_threads
 from .results.document_matches import Matches
 from .results.match_expansion import Expansion
 from .results.subscribers_of_document_batches import SubscriberRows
+from .short_turns import ShortTurns
 from .subscriptions.expensive_subscriptions import cost_of, most_expensive
 from .subscriptions.subscription_checks import check_count
 from .subscriptions.subscriptions import Subscriptions
@@ -142,8 +143,10 @@ class Matcher:
         self._next: Engine | None = None  # for the table that will replace the engine's own
         self._subscriber_rows: tuple[Expansion, SubscriberRows] | None = None
         self._lock, self._counting = threading.Lock(), threading.Lock()
+        self._turns = ShortTurns()
         self._turn = nullcontext() if isinstance(engine, Concurrent) else threading.Lock()
         self._documents = self._unreadable = self._matches = 0
+        self._is_used = False  # since the last change
         subscriptions.followed_by(self)
 
     @property
@@ -160,8 +163,12 @@ class Matcher:
         # Take the subscriptions first: a match that waits for a concurrent change while it reads its document need not
         # include that change.
         engine, expansion = self._follow()
-        batch = document.alone() if isinstance(document, Document) else self._reader.read_one(document)
-        _, entries = self._matched(engine, batch)
+        try:
+            self._turns.begin(document)
+            batch = document.alone() if isinstance(document, Document) else self._reader.read_one(document)
+            _, entries = self._matched(engine, batch)
+        finally:
+            self._turns.end()
         if 0 in batch.errors:
             raise batch.errors[0]
         return Matches(entries, expansion)
@@ -328,6 +335,15 @@ class Matcher:
             self._followed = engine, version
         return engine, expansion
 
+    def keep_up(self) -> None:
+        """Index what this thread has just added, so that no match waits for it; called after each single change.
+
+        Nothing is done unless documents were matched since the last call: many patterns are indexed faster together.
+        """
+        if self._is_used and isinstance(self.engine, Concurrent):
+            self._is_used = False
+            self._follow()
+
     def prepare(self, before: PatternTable, table: PatternTable) -> None:
         """Build the engine for a table that will replace another, so that no match waits for it."""
         with self._lock:
@@ -374,6 +390,7 @@ class Matcher:
     def _matched(self, engine: Engine, batch: DocumentBatch) -> tuple[Int64s, Int32s]:
         with self._turn:
             offsets, entries = engine.match_batch(batch)
+        self._is_used = True
         with self._counting:
             self._documents += len(batch)
             self._unreadable += len(batch.errors)

@@ -119,7 +119,8 @@ class Subscriptions:
                 self.table.taken(entry)
             rows.publish()
             self._next_id = max(self._next_id, id + 1)
-            return id
+        self._keep_up()
+        return id
 
     @overload
     def add_many(
@@ -244,6 +245,14 @@ class Subscriptions:
                 if had == 0 and entry < known:
                     self.table.taken(entry)
             rows.publish()
+        self._keep_up()
+
+    def _keep_up(self) -> None:
+        """Let the matchers index what was added, here rather than in the next match."""
+        with self._lock:
+            matchers = list(self._matchers)
+        for matcher in matchers:
+            matcher.keep_up()
 
     def _open_rows(self, added: int = 0, died: int = 0) -> Rows:
         """The rows, with room for a change."""

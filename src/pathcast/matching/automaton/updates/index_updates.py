@@ -18,6 +18,7 @@ warm up.
 
 import threading
 from collections.abc import Callable
+from time import sleep
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -39,6 +40,9 @@ if TYPE_CHECKING:
 _PATHS_PER_TREE = 4
 # The average number of bits per path.
 _BITS_PER_PATH = 6
+# Trees that a background thread reads while it holds the lock, and its pause until it takes the lock again, in seconds.
+_READ_AT_ONCE = 16
+_OTHERS_TURN = 0.0005
 
 _NO_GATES = np.zeros(0, dtype=np.int32)
 _TREES, _STATES = "trees_", "states_"
@@ -220,11 +224,11 @@ class IndexUpdates:
 
     def _promote(self) -> None:
         """Rebuild the delta, or the base, while documents are matched."""
+        while self._has_more_to_read():
+            sleep(_OTHERS_TURN)
         with self.lock:
             begun = self.current
             into_base = self._delta_is_large(begun)
-            if self._trees is not None:
-                self._trees.place()  # at every promotion, so that documents never wait for very many
             layout, names = self._layout(begun.entries, 0 if into_base else begun.base.patterns), len(self.table.names)
         if into_base:
             made, gated = self._base(layout, begun.entries, begun.names, begun.base.states)
@@ -244,6 +248,11 @@ class IndexUpdates:
                 made = latest._replace(delta=delta, entries=begun.entries, names=names, symbols=symbols)
                 self._pending = PendingPaths(made.patterns - made.pending_trees)
             self.current = self._with_pending(made, latest.entries, latest.names) or self._rebuilt(made.base.states)
+
+    def _has_more_to_read(self) -> bool:
+        """Read a few pending trees, since other threads wait for the lock meanwhile; return whether more are left."""
+        with self.lock:
+            return self._trees is not None and self._trees.place(_READ_AT_ONCE)
 
     def _delta(
         self, begun: Generation, layout: "TreeLayout | None", names: int

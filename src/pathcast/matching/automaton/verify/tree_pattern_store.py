@@ -110,12 +110,18 @@ class TreeStore:
                 self._verifier.add(entry)
             self._extend([self._read_other(others[entry]) for entry in some])
 
-    def place(self) -> None:
-        """Read the tests, branches and gates of the patterns that have only programs."""
+    def place(self, most: int | None = None) -> bool:
+        """Read the tests, branches and gates of patterns that have only programs, the first `most` or all.
+
+        Return whether some are left.
+        """
         parts: dict[Node, Part] = {}
-        waiting = [self.table.trees[entry] for entry in self._verifier.entries[len(self._bound) :].tolist()]
+        begin, end = len(self._bound), len(self)
+        end = end if most is None else min(end, begin + most)
+        waiting = [self.table.trees[entry] for entry in self._verifier.entries[begin:end].tolist()]
         if waiting:
             self._extend([self._read_joined(pattern, parts) or self._read_other(pattern) for pattern in waiting])
+        return end < len(self)
 
     def _add_joined(self, patterns: dict[int, Pattern]) -> dict[int, Pattern]:
         """Add the patterns that are joined, paths before twigs; return the others.
