@@ -6,7 +6,7 @@ import pytest
 
 from pathcast.workloads import news_schema
 from pathcast_lab.engine import scale_experiments, shard_costs
-from pathcast_lab.engine.capacity_planning import PerDocument, line_through, required, short
+from pathcast_lab.engine.capacity_planning import PerDocument, line_through, required, rising_line, short
 from pathcast_lab.engine.distinct_path_variants import VARIANTS, draw_bases, variants
 from pathcast_lab.harness import CheckError, Row, Rows, find, in_fresh_process, perform
 
@@ -49,6 +49,11 @@ def test_a_line_goes_through_two_points() -> None:
     assert (line.base, line.each, line.at(100)) == pytest.approx((3.0, 0.2, 23.0))
     with pytest.raises(ValueError, match="a line needs two different sizes, got 10 twice"):
         line_through((10, 5.0), (10, 9.0))
+
+
+def test_a_line_through_noise_does_not_fall() -> None:
+    assert rising_line((10, 5.0), (30, 9.0)) == line_through((10, 5.0), (30, 9.0))
+    assert rising_line((10, 6.0), (100, 5.0)).at(1_000) == 5.5
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,8 @@ of memory counts one worker per shard, which is the least. Traffic: each shard g
 document sent to one subscription, or, inside the system, one id.
 
 `Line` is the straight line through two measured sizes: what a size between or beyond would cost if costs were linear.
+Reading does not depend on the size, and no index gets faster with more subscriptions, so a line never falls
+(`rising_line`): over a range of ten or a hundred times, it would turn noise into a prediction below zero.
 """
 
 from dataclasses import dataclass
@@ -85,6 +87,12 @@ def line_through(one: tuple[float, float], other: tuple[float, float]) -> Line:
         raise ValueError(f"a line needs two different sizes, got {x:g} twice")
     each = (value - y) / (further - x)
     return Line(y - each * x, each)
+
+
+def rising_line(one: tuple[float, float], other: tuple[float, float]) -> Line:
+    """As `line_through`, for what cannot fall with the size: if the larger size was cheaper by chance, their mean."""
+    line = line_through(one, other)
+    return line if line.each >= 0 else Line((one[1] + other[1]) / 2, 0.0)
 
 
 def short(value: float, unit: str = "") -> str:
