@@ -133,5 +133,7 @@ def test_a_tokens_file_of_a_later_format_is_rejected_whatever_its_content_is(tmp
     file = tmp_path / "tokens.json"
     add_token(file, "desk", "ada", ["*"])
     file.write_bytes(json.encode({"format": 2, "users": []}))
-    with pytest.raises(TokenFileError, match="has format 2, but this Pathcast reads 1; update Pathcast"):
+    with pytest.raises(
+        TokenFileError, match="has format 2, but this version of Pathcast reads format 1; update Pathcast"
+    ):
         read_tokens(file)

@@ -117,7 +117,7 @@ def test_kinds_feeds_and_bodies_choose_what_is_read(server: Served) -> None:
         ("kinds=documents", 400, "unknown kind 'documents'"),
         ("feeds=a/b", 400, "feed 'a/b'"),
         ("bodies=links", 400, "must be 'inline' or 'none'"),
-        ("lease=abc", 404, "take a new one"),
+        ("lease=abc", 404, "request a new lease"),
     ],
 )
 def test_a_wrong_request_is_answered_with_the_reason(tmp_path: Path, query: str, status: int, fragment: str) -> None:

@@ -282,7 +282,7 @@ def test_a_snapshot_of_another_log_is_not_used(tmp_path: Path, caplog: pytest.Lo
         for id, xpath in zip(_IDS, reversed(_XPATHS), strict=False):
             broker.subscribe(subscription(id, xpath)).result()
         published(broker, "news", "<a/>", "<r><b/><a/></r>")
-    _starts_without(tmp_path, snapshot, caplog, "is not the one it ends with")
+    _starts_without(tmp_path, snapshot, caplog, "differs from the last record of the snapshot")
 
 
 def test_a_snapshot_that_is_ahead_of_the_log_is_not_used(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -296,7 +296,7 @@ def test_a_snapshot_that_is_ahead_of_the_log_is_not_used(tmp_path: Path, caplog:
         broker.unsubscribe(TENANT, "s").result()
     shutil.rmtree(tmp_path / "log")
     (tmp_path / "backup").rename(tmp_path / "log")
-    _starts_without(tmp_path, snapshot, caplog, "the log has no record")
+    _starts_without(tmp_path, snapshot, caplog, "which the log does not have")
 
 
 def test_a_snapshot_before_the_first_record_is_not_used(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -306,7 +306,7 @@ def test_a_snapshot_before_the_first_record_is_not_used(tmp_path: Path, caplog: 
             published(broker, "news", "<a/>")
         assert broker.trim(broker.log.head).result() > 8
         published(broker, "news", "<a/>")
-    _starts_without(tmp_path, snapshot, caplog, "the log has no record")
+    _starts_without(tmp_path, snapshot, caplog, "which the log does not have")
 
 
 @pytest.mark.parametrize(("name", "value"), [("FORMAT", 0), ("SEMANTICS", 99)])

@@ -162,11 +162,15 @@ def test_uploads_are_rejected_with_the_place_of_what_is_wrong(server: Served) ->
     rows: list[tuple[Any, int, str]] = [
         ([], 422, "the upload has no documents"),
         ({}, 400, "the upload is malformed"),
-        ([*documents("a"), {"feed": "news"}], 422, "document 1: neither data nor data_base64"),
-        ([{"feed": "news", "data": "<a/>", "data_base64": ""}], 422, "document 0: both data and data_base64"),
+        ([*documents("a"), {"feed": "news"}], 422, "document 1: the document has neither data nor data_base64"),
+        (
+            [{"feed": "news", "data": "<a/>", "data_base64": ""}],
+            422,
+            "document 0: the document has both data and data_base64",
+        ),
         ([{"feed": "a b", "data": "<a/>"}], 422, "document 0: invalid feed 'a b'"),
         ([{"feed": "news", "data": "<a/>", "id": ""}], 422, "document 0: the id has 0 characters"),
-        ([{"feed": "news", "data": "<a/>", "headers": {"": "x"}}], 422, "document 0: the headers have 1"),
+        ([{"feed": "news", "data": "<a/>", "headers": {"": "x"}}], 422, "document 0: a header has an empty name"),
         ([{"feed": "news", "data_base64": "%%"}], 400, "$[0].data_base64"),
         ([{"feed": "news", "data": "<a/>", "more": 1}], 400, "$[0]"),
     ]
@@ -215,7 +219,7 @@ def test_quotas_bound_uploads_and_batches(tmp_path: Path) -> None:
         assert server.http.post("/v1/uploads", json=documents("g" * 100)).status_code == 429
         answer = commit(server.http, "0", *made)
         assert answer.status_code == 422
-        assert "at most 500 allowed" in answer.json()["detail"]
+        assert "at most 500 are allowed" in answer.json()["detail"]
         assert server.http.delete(f"/v1/uploads/{made.pop()}").status_code == 204
         other = server.http.post("/v1/uploads", json=documents("g", feed="mail"))
         assert other.status_code == 201

@@ -73,7 +73,7 @@ def test_a_name_is_resolved_to_a_public_address_if_it_has_one(monkeypatch: pytes
     assert resolved("example.org", 443, allow_private=False) == "8.8.8.8"
     assert resolved("example.org", 443, allow_private=True) == "127.0.0.1"
     found.remove("8.8.8.8")
-    with pytest.raises(SinkError, match="no public address"):
+    with pytest.raises(SinkError, match="no public IP address"):
         resolved("example.org", 443, allow_private=False)
 
 

@@ -291,7 +291,10 @@ def test_a_name_that_leads_to_this_machine_gets_no_connection(tmp_path: Path, re
         publish(broker, "<a/>")
         wait_for(lambda: broker.http.get("/v1/subscriptions/s/dead-letters").json()["kept"] == 1)
         sink = status(broker, "s")["sink"]
-        reason = "the name localhost of a sink has no public address; the operator can set webhooks.allow_private"
+        reason = (
+            "sink host localhost has no public IP address; use a public host, or ask the operator to set "
+            "webhooks.allow_private"
+        )
         assert sink["last_error"] == reason  # type: ignore[index]
         assert receiver.received == []
 

@@ -192,7 +192,7 @@ def test_an_export_goes_to_no_terminal(log: Path) -> None:
     os.close(terminal)
     os.close(reader)
     assert done.returncode == 2
-    assert "an export is binary; redirect it, or give --output FILE" in done.stderr
+    assert "an export is binary; redirect the output, or give --output FILE" in done.stderr
 
 
 @pytest.mark.slow

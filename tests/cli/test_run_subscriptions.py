@@ -139,8 +139,8 @@ def test_a_table_without_expressions_is_an_error(folder):
         status, _, errors = ran(folder, option)
         assert status != 0
         assert (
-            "the subscriptions have no column 'xpath'; use one of "
-            "id;subscriber;xpath; the file seems to be separated by ';': use commas"
+            "the subscriptions have no column 'xpath' (the columns are id;subscriber;xpath); "
+            "add or rename a column; the file seems to be separated by ';': use commas"
         ) in errors
         assert errors.strip().endswith("separated by ';': use commas")
 

@@ -53,7 +53,7 @@ def append_until_acknowledged(cluster: NatsCluster, log: JetStreamLog, count: in
     try:
         log.append(records(count - head, head + 1))
     except LogError as error:
-        if "is unknown" not in error.reason:
+        if "may or may not have been written" not in error.reason:
             raise
         log.close()
         log = JetStreamLog.open(cluster.urls, "log", replicas=3, timeout=60)

@@ -224,7 +224,7 @@ def test_a_lost_connection_does_not_wait_for_an_answer(own_server, name):
     own_server.pause()
     killer = Timer(0.5, own_server.kill)
     killer.start()
-    with pytest.raises(LogError, match="connection was lost.*is unknown"):
+    with pytest.raises(LogError, match="connection was lost.*may or may not have been written"):
         log.append(records(1, 4))
     killer.join()
     own_server.start()
@@ -363,7 +363,7 @@ def test_an_append_without_a_server_fails_and_nothing_is_lost(own_server, name):
     log = JetStreamLog.open(own_server.url, name, timeout=0.5)
     log.append(records(3))
     own_server.kill()
-    with pytest.raises(LogError, match="no server|is unknown"):
+    with pytest.raises(LogError, match="no server|may or may not have been written"):
         log.append(records(1, 4))
     with pytest.raises(LogError, match="an earlier write failed"):
         log.append(records(1, 4))
@@ -385,7 +385,7 @@ def test_an_append_without_an_answer_may_be_there_after_opening_again(own_server
     log.append(records(3))
     own_server.pause()
     given = [*records(1, 4), *records(1, 5, "other")] if several else records(2, 4)
-    with pytest.raises(LogError, match="is unknown"):
+    with pytest.raises(LogError, match="may or may not have been written"):
         log.append(given)
     own_server.resume()
     sleep(0.2)

@@ -191,7 +191,7 @@ def test_prefixes_of_the_set_hold_for_its_changes(spark, tmp_path):
 
 
 def test_a_table_without_what_it_needs_is_refused(spark, tmp_path):
-    with pytest.raises(PipelineError, match="subscriptions have no column 'xpath'; use one of id"):
+    with pytest.raises(PipelineError, match="subscriptions have no column 'xpath' \\(the columns are id"):
         compile_subscriptions(spark.createDataFrame([(1,)], "id int"), tmp_path)
     with pytest.raises(PipelineError, match="changes have no column 'change'"):
         compile_subscriptions(None, tmp_path, changes=spark.createDataFrame(ROWS, SCHEMA))

@@ -265,7 +265,7 @@ def test_a_folder_without_versions_says_how_to_begin(folder):
     assert made is not None and made.versions is not None
     with pytest.raises(
         PipelineError,
-        match="no subscriptions at .*; give joins.subscriptions, .* or publish the first version with publish",
+        match="no subscriptions at .*; set joins.subscriptions to .* or publish the first version with publish",
     ):
         check_joins(made)
     schema = read_schema_file(folder / "market.toml").schema

@@ -155,7 +155,7 @@ def test_a_lease_keeps_what_a_planned_query_reads(spark: SparkSession, server: S
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({}, "needs option 'url', the address of a broker, or 'folder'"),
+        ({}, "needs the option 'url' (the address of a broker) or 'folder'"),
         ({"url": "http://127.0.0.1:1", "feed": "news"}, "unknown option 'feed' of format pathcast; use one of url"),
         (
             {"url": "http://127.0.0.1:1", "from_": "yesterday"},

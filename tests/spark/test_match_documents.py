@@ -227,7 +227,7 @@ def test_a_table_is_matched_with_the_version_that_was_newest_when_it_was_asked_f
     assert matched.collect()[0].matches == [1]
     assert match_documents(rows, tmp_path).collect()[0].matches == []
     assert match_documents(rows, PublishedIndex(tmp_path, 1)).collect()[0].matches == [1]
-    with pytest.raises(PipelineError, match="no version 7 of the index .*; its versions are 1, 2"):
+    with pytest.raises(PipelineError, match="the index .* has no version 7; use one of 1, 2"):
         match_documents(rows, PublishedIndex(tmp_path, 7))
 
 

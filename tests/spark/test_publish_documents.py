@@ -108,24 +108,24 @@ def test_options_and_columns_are_checked_before_anything_is_uploaded(spark: Spar
     good = rows(spark, 1)
     frames = {
         "column 'k' cannot be published": good.selectExpr("body", "1 k"),
-        "column 'body' is missing": good.select("id"),
+        "no column 'body'": good.select("id"),
         "column 'id' must be string, got int": good.selectExpr("body", "1 id"),
     }
     for reason, frame in frames.items():
         with pytest.raises(PySparkException, match=reason):
             write(frame, server, feed="news")
     options = {
-        "rows have no feed; add option feed": {},
-        "unknown option 'colour'": {"feed": "news", "colour": "red"},
-        "option invalid must be one of reject, keep": {"feed": "news", "invalid": "maybe"},
-        "option batchid? is empty": {"feed": "news", "batchId": ""},
+        "the rows have no feed; set the option 'feed'": {},
+        "unknown write option 'colour'": {"feed": "news", "colour": "red"},
+        "option 'invalid' must be one of reject, keep": {"feed": "news", "invalid": "maybe"},
+        "option 'batchid' is empty": {"feed": "news", "batchId": ""},
     }
     for reason, given in options.items():
         with pytest.raises(PySparkException, match=f"(?i){reason}"):
             write(good, server, **given)
     with pytest.raises(PySparkException, match="a log cannot be overwritten"):
         good.write.format("pathcast").options(url=server.address, feed="news").mode("overwrite").save()
-    with pytest.raises(PySparkException, match="needs option url"):
+    with pytest.raises(PySparkException, match="needs the option 'url'"):
         good.write.format("pathcast").options(feed="news").mode("append").save()
 
 

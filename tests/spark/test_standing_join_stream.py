@@ -162,7 +162,7 @@ def test_what_is_asked_wrongly_is_said(spark, tmp_path):
     changes = spark.createDataFrame([], CHANGES)
     with pytest.raises(PipelineError, match="changes have no column 'sequence'"):
         join_subscriptions(changes.drop("sequence"), StandingJoins(schema))
-    with pytest.raises(PipelineError, match="'sequence' of changes is of type string; cast it to bigint"):
+    with pytest.raises(PipelineError, match="'sequence' of changes is of type string; cast the column to bigint"):
         join_subscriptions(changes.selectExpr("table", "change", "row", "'1' as sequence"), StandingJoins(schema))
     with pytest.raises(PipelineError, match="no subscriptions given; give either"):
         join_subscriptions(changes)

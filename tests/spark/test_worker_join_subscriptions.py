@@ -39,7 +39,7 @@ def test_few_subscriptions_travel_with_the_stage(tmp_path):
 
 
 def test_many_subscriptions_lie_in_a_folder_named_by_their_content(tmp_path):
-    with pytest.raises(PipelineError, match="too many to send with the stage; give folder="):
+    with pytest.raises(PipelineError, match="can be sent with the stage; give folder="):
         found(standing(50), None)
     place = tmp_path / "folder"
     given = found(standing(50), place)

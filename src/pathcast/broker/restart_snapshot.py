@@ -113,13 +113,15 @@ def _unusable(stamp: Mapping[str, Any], log: Log) -> str | None:
     """Why a snapshot with this stamp does not belong to this log and this Pathcast; None if it does."""
     for name, wanted in _stamp().items():
         if stamp[name] != wanted:
-            return f"its {name} is {stamp[name]!r}, but this Pathcast needs {wanted!r}"
+            return f"its {name} is {stamp[name]!r}, but this version of Pathcast needs {wanted!r}"
     sequence = stamp["sequence"]
     last = _record(log, sequence)
     if last is None:
-        return f"the log has no record {sequence}, with which the snapshot ends"
+        return f"the snapshot ends with record {sequence}, which the log does not have"
     return (
-        None if stamp["record"] == _fingerprint(last) else f"record {sequence} of the log is not the one it ends with"
+        None
+        if stamp["record"] == _fingerprint(last)
+        else f"record {sequence} of the log differs from the last record of the snapshot"
     )
 
 

@@ -228,7 +228,7 @@ def _check_unused(client: "Client", id: str) -> None:
         if error.status != 404:
             raise
     else:
-        refuse(f"subscription {id!r} already exists; choose another --id, or omit it")
+        refuse(f"subscription {id!r} already exists; choose another --id, or omit --id")
 
 
 def _remove(client: "Client", id: str) -> None:

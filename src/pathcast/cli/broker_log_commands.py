@@ -63,7 +63,7 @@ def export(
     from pathcast.log import export_log
 
     if output is None and sys.stdout.isatty():
-        refuse("an export is binary; redirect it, or give --output FILE")
+        refuse("an export is binary; redirect the output, or give --output FILE")
     with _opened(log) as opened, _created(output) as target, _progress("exporting") as advance:
         exported = export_log(opened, target, progress=advance)
     _note("exported", exported)

@@ -100,7 +100,9 @@ def _open_folder(folder: Path, namespaces: Sequence[str], entities: Entities) ->
     from pathcast.store import MANIFEST
 
     if namespaces:
-        refuse(f"--namespaces cannot be combined with the index {folder}, which has its own namespaces; omit it")
+        refuse(
+            f"--namespaces cannot be combined with the index {folder}, which has its own namespaces; omit --namespaces"
+        )
     versioned = is_versioned(folder)
     if not versioned and not (folder / MANIFEST).exists():
         refuse(f"no index in the folder {folder}; give a file of subscriptions or the folder of an index")

@@ -167,8 +167,8 @@ class DocumentGenerator:
             return children
         if elements > 10 * self.max_elements:
             raise LimitError(
-                f"the schema requires a document of more than {elements - 1:,} elements, over 10 times max_elements "
-                f"({self.max_elements:,}); increase max_elements"
+                f"the schema requires more than {elements - 1:,} elements in a document; at most "
+                f"{10 * self.max_elements:,} (10 times max_elements) are allowed; increase max_elements"
             )
         children += plan.lowest
         return children
@@ -305,7 +305,7 @@ def _check_prefixes(elements: list[Element]) -> None:
         prefix, colon, _ = name.partition(":")
         if colon and prefix not in ("xml", "xmlns") and f"xmlns:{prefix}" not in attributes:
             raise DocumentError(
-                f"the schema uses the prefix of '{name}' without an attribute 'xmlns:{prefix}'; declare one"
+                f"the schema uses the prefix of '{name}' without an attribute 'xmlns:{prefix}'; declare this attribute"
             )
 
 

@@ -212,7 +212,7 @@ def test_what_entries_repeat_is_limited_by_the_size_of_the_file() -> None:
     *entries, last = returned(f"<f {spaces}>{'<e/>' * 1000}</f>".encode())
     assert 9 < len(entries) == last.number - 1 < 30
     assert isinstance(last.error, LimitError)
-    assert "makes the entries many times larger than the file; the limit is 20" in last.error.reason
+    assert "gives the entries many times the bytes of the file; the limit is 20" in last.error.reason
     assert len(returned(f"<f {spaces}>{'<e/>' * 1000}</f>".encode(), limits=Limits(amplification=1000))) == 1000
 
 

@@ -59,7 +59,9 @@ def problem_of(error: PathcastError) -> ProblemError:
         case LogError():
             # The reason names files of the server.
             _LOGGER.error("%s", error.reason)
-            return ProblemError(500, "the server cannot read or write its log; the log of its process says why")
+            return ProblemError(
+                500, "the server cannot read or write its log; see the log output of the server process"
+            )
         case LimitError():
             return ProblemError(413 if "bytes" in error.reason else 422, error.reason, more={**position(error)})
         case _:

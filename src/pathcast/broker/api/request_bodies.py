@@ -55,9 +55,9 @@ def decoded(body: bytes, kind: Any, what: str, *, distinct: bool = True) -> Any:
     except DuplicateKeyError as error:
         raise ProblemError(400, f"{what} has the key {error.key[:80]!r} more than once; send it once") from None
     except (DecodeError, ValidationError, UnicodeDecodeError) as error:
-        raise ProblemError(400, f"{what} is malformed: {error}; GET /openapi.json describes it") from None
+        raise ProblemError(400, f"{what} is malformed: {error}; GET /openapi.json describes the format") from None
     except RecursionError:
-        raise ProblemError(400, f"{what} is malformed: it is nested too deeply; remove levels") from None
+        raise ProblemError(400, f"{what} is nested too deeply to read; reduce the nesting") from None
     return found
 
 

@@ -45,14 +45,14 @@ class TenantQuotas:
         if size > quotas.expression:
             raise ProblemError(
                 422,
-                f"the expression has {size:,} bytes with its namespaces; at most {quotas.expression:,} allowed; "
-                "shorten it",
+                f"the expression has {size:,} bytes with its namespaces; at most {quotas.expression:,} are "
+                "allowed; shorten the expression",
             )
         key = tenant, record.id
         if self._state.earlier_versions(record) + self._changing[key] > quotas.versions:
             raise ProblemError(
                 429,
-                f"subscription {record.id!r} has changed {quotas.versions:,} times, the most allowed, since documents "
+                f"subscription {record.id!r} has changed {quotas.versions:,} times, the maximum, since documents "
                 "that are still in the log, and readers may need every version; delete the subscription and create "
                 "it again, or ask the operator to raise quotas.versions or to trim the log",
                 headers=_RETRY,
@@ -63,15 +63,16 @@ class TenantQuotas:
         if is_new and quotas.subscriptions is not None and usage.subscriptions + len(new) >= quotas.subscriptions:
             raise ProblemError(
                 429,
-                f"the tenant already has {quotas.subscriptions:,} subscriptions, the most allowed; delete one first",
+                f"the tenant already has {quotas.subscriptions:,} subscriptions, the maximum; delete a "
+                "subscription first",
                 headers=_RETRY,
             )
         if record.sink is not None and record.sink not in usage.sinks and record.sink not in sinks:
             if len(usage.sinks) + len(sinks) >= quotas.sinks:
                 raise ProblemError(
                     429,
-                    f"the tenant already has {quotas.sinks:,} sinks, the most allowed; use one of them, or delete the "
-                    "subscriptions of one",
+                    f"the tenant already has {quotas.sinks:,} sinks, the maximum; use an existing sink, or delete all "
+                    "subscriptions of a sink",
                     headers=_RETRY,
                 )
             sinks.add(record.sink)
@@ -111,7 +112,7 @@ class TenantQuotas:
             raise ProblemError(
                 429,
                 f"cannot create feed {min(new)!r}: the tenant already created {most:,} feeds, or its subscriptions "
-                "name them, the most allowed; use one of them, or delete one first",
+                "name them, the maximum; use an existing feed, or delete a feed first",
                 headers=_RETRY,
             )
 

@@ -107,7 +107,7 @@ class Sequencer:
 
     def _give_up(self, batch: list[Request], error: BaseException) -> None:
         """Nobody knows what is in the log: fail everything; a restart reads the truth."""
-        reason = f"an error stopped the broker: {error}; restart it"
+        reason = f"an error stopped the broker: {error}; restart the broker"
         self._failure = StoppedError(reason)
         self._failure.__cause__ = error
         _LOGGER.critical("%s", reason, exc_info=error)

@@ -19,7 +19,7 @@ from pathcast.toml_files import Problem, TomlFile
 from .broker_sections import BrokerSettings, ServerSection
 
 _TOKENS: Final = (
-    "needs tokens to listen on {!r}, which other machines can reach; make one with "
+    "needs tokens to listen on {!r}, which other machines can reach; create a token file with "
     "`pathcast token add NAME --file tokens.json`, and set tokens.file"
 )
 _TLS: Final = (
@@ -101,7 +101,10 @@ def _together(settings: BrokerSettings) -> Iterator[tuple[str, str]]:
             yield "server.certificate", _TLS.format(server.host)
     if (server.certificate is None) != (server.private_key is None):
         missing = "certificate" if server.certificate is None else "private_key"
-        yield f"server.{missing}", "is missing: a certificate and its private key go together; give both, or none"
+        yield (
+            f"server.{missing}",
+            "is missing: a certificate and its private key go together; give both keys, or neither",
+        )
     elif server.certificate is not None:
         yield from _certificate(server)
     for place, origin in enumerate(server.origins):
@@ -120,7 +123,7 @@ def _together(settings: BrokerSettings) -> Iterator[tuple[str, str]]:
     elif settings.jetstream.servers:
         yield (
             "jetstream.servers",
-            'needs kind = "jetstream" in [log], whose kind is "sqlite"; set it, or remove this section',
+            'needs kind = "jetstream" in [log], whose kind is "sqlite"; set kind, or remove this section',
         )
 
 

@@ -104,7 +104,7 @@ class JetStreamSection:
             missing = "certificate" if self.certificate is None else "private_key"
             yield (
                 f"jetstream.{missing}",
-                "is missing: a certificate and its private key go together; give both, or none",
+                "is missing: a certificate and its private key go together; give both keys, or neither",
             )
         elif self.certificate is not None and self.ca is None:
             yield (
@@ -125,7 +125,10 @@ class JetStreamSection:
                     open(path, "rb").close()
             except OSError as error:
                 readable = False
-                yield f"jetstream.{name}", f"cannot be read: {path}: {error.strerror}; check path and permissions"
+                yield (
+                    f"jetstream.{name}",
+                    f"cannot be read: {path}: {error.strerror}; check the path and the permissions",
+                )
         try:
             if readable and (self.certificate is None) == (self.private_key is None):
                 self.options()

@@ -54,15 +54,16 @@ def read_tokens(path: Path) -> list[TokenRecord]:
         version = json.decode(text, type=_Format).format
         if version != _FORMAT:
             raise TokenFileError(
-                f"the tokens file {path} has format {version}, but this Pathcast reads {_FORMAT}; update Pathcast"
+                f"the tokens file {path} has format {version}, but this version of Pathcast reads format {_FORMAT}; "
+                "update Pathcast"
             )
         content = json.decode(text, type=_Content)
     except OSError as error:
         raise TokenFileError(
-            f"the tokens file {path} cannot be read: {error.strerror}; make it with pathcast token add"
+            f"the tokens file {path} cannot be read: {error.strerror}; create the file with pathcast token add"
         ) from None
     except (DecodeError, ValidationError, UnicodeDecodeError) as error:
-        raise TokenFileError(f"the tokens file {path} is damaged: {error}; restore a backup") from None
+        raise TokenFileError(f"the tokens file {path} is damaged: {error}; restore the file from a backup") from None
     return content.tokens
 
 
@@ -96,7 +97,7 @@ def _changing(path: Path) -> Iterator[None]:
         handle = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
         raise TokenFileError(
-            f"the tokens file {path} cannot be written: {error.strerror}; check path and permissions"
+            f"the tokens file {path} cannot be written: {error.strerror}; check the path and the permissions"
         ) from None
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
@@ -123,7 +124,7 @@ def _write(path: Path, tokens: list[TokenRecord]) -> None:
         flush(path.parent)
     except OSError as error:
         raise TokenFileError(
-            f"the tokens file {path} cannot be written: {error.strerror}; check path and permissions"
+            f"the tokens file {path} cannot be written: {error.strerror}; check the path and the permissions"
         ) from None
 
 

@@ -54,20 +54,21 @@ class SigningKeys:
                 return self._checked()
         except OSError as error:
             raise SigningKeyError(
-                f"the key file of webhooks {self._path} cannot be used: {error.strerror}; check path and permissions"
+                f"the webhook key file {self._path} cannot be used: {error.strerror}; check the path and the "
+                "permissions"
             ) from None
 
     def _checked(self) -> bytes:
         with self._path.open("rb") as file:
             if os.fstat(file.fileno()).st_mode & 0o077:
                 raise SigningKeyError(
-                    f"the key file of webhooks {self._path} is open to other users; run chmod 600 {self._path}"
+                    f"the webhook key file {self._path} is open to other users; run chmod 600 {self._path}"
                 )
             key = file.read()
         if len(key) != _BYTES:
             raise SigningKeyError(
-                f"the key file of webhooks {self._path} is damaged: it has {len(key)} bytes, not {_BYTES}; "
-                "restore a backup"
+                f"the webhook key file {self._path} is damaged: expected {_BYTES} bytes, got {len(key)}; restore "
+                "the file from a backup"
             )
         return key
 

@@ -36,7 +36,7 @@ def checked_sink(text: str, *, allow_private: bool) -> httpx.URL:
         url = httpx.URL(text)
         port = url.port
     except (httpx.InvalidURL, ValueError):
-        raise SinkError(f"sink {text[:100]!r} is not a URL; give one such as https://example.org/hook") from None
+        raise SinkError(f"sink {text[:100]!r} is not a URL; give a URL such as https://example.org/hook") from None
     if url.scheme not in wanted or not url.host:
         raise SinkError(f"sink must begin with {' or '.join(f'{each}://' for each in wanted)}, got {text[:100]!r}")
     if url.userinfo or url.fragment:
@@ -48,7 +48,10 @@ def checked_sink(text: str, *, allow_private: bool) -> httpx.URL:
     except ValueError:
         return url
     if not allow_private and not is_public(address):
-        raise SinkError(f"sink must have a public address, got {url.host}; the operator can set webhooks.allow_private")
+        raise SinkError(
+            f"sink address {url.host} is not public; use a public host, or ask the operator to set "
+            "webhooks.allow_private"
+        )
     return url
 
 
@@ -68,11 +71,12 @@ def resolved(host: str, port: int, *, allow_private: bool) -> str:
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):
-        raise SinkError(
-            f"the name {host} of a sink cannot be resolved; correct the name, or its entry in DNS"
-        ) from None
+        raise SinkError(f"cannot resolve sink host {host}; correct the name, or its DNS entry") from None
     addresses = list(dict.fromkeys(str(each[4][0]) for each in found))
     for text in addresses:
         if allow_private or is_public(ipaddress.ip_address(text)):
             return text
-    raise SinkError(f"the name {host} of a sink has no public address; the operator can set webhooks.allow_private")
+    raise SinkError(
+        f"sink host {host} has no public IP address; use a public host, or ask the operator to set "
+        "webhooks.allow_private"
+    )

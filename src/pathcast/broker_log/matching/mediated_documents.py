@@ -174,7 +174,7 @@ def check_mediator(mediator: FeedMediator) -> None:
 def _check(name: str, text: str, paths: set[str]) -> None:
     mapping = Mapping.read(text)
     if mapping.name != name:
-        raise MappingError(f"its key 'name' is {mapping.name!r}; use the name {name!r} there, too")
+        raise MappingError(f"its key 'name' is {mapping.name!r}, expected {name!r}; correct the key")
     elements, names = len(mapping.local), len({node.name for node in mapping.local.paths.values()})
     if elements > _MOST_ELEMENTS or elements * names > _MOST_PAIRS:
         raise MappingError(

@@ -76,7 +76,7 @@ _PLACES = [BEGIN, NAME_END, TAG_END, CLOSE, STOP]
 # Start tags whose meaning is kept, and bytes of one.
 _KEPT, _LONGEST_KEPT = 256, 4_096
 _REPEATED = (
-    "repeating the document type and namespaces in every entry makes the entries many times larger than the file"
+    "repeating the document type and namespaces in every entry gives the entries many times the bytes of the file"
 )
 # Names in errors are cut.
 _SHOWN = 100

@@ -67,10 +67,12 @@ def extract_rows(
     if structure is not None:
         check_structure(documents.schema, structure, None)
     if key is not None and key not in names:
-        raise PipelineError(f"the documents have no column '{key}', given as key; use one of {', '.join(names)}")
+        raise PipelineError(f"the documents have no column '{key}', which key= names; use one of {', '.join(names)}")
     if key is not None and not isinstance(documents.schema[key].dataType, t.ShortType | t.IntegerType | t.LongType):
         found = documents.schema[key].dataType.simpleString()
-        raise PipelineError(f"the column '{key}' is of type {found}; keys must be whole numbers: cast it to bigint")
+        raise PipelineError(
+            f"the column '{key}' is of type {found}; keys must be whole numbers: cast the column to bigint"
+        )
     had = structure is not None and "error" in names
     check_columns(documents.schema, document, None, [TABLE, CHANGE, ROW, SEQUENCE, *([] if had else ["error"])])
     gone = (document, structure, "error" if had else None)

@@ -30,8 +30,8 @@ def read_tables(joins: Joins) -> SchemaFile:
     found = read_schema_file(joins.schema)
     if not found.extractions:
         raise PipelineError(
-            f"the schema {joins.schema} has no [rows.TABLE]; add one for each table, with the paths of its rows "
-            "in documents"
+            f"the schema {joins.schema} has no [rows.TABLE] section; add a section for each table that lists "
+            "the paths to the table's rows in a document"
         )
     return found
 
@@ -93,8 +93,8 @@ def check_joins(joins: Joins) -> JoinFiles:
         _check_same(joins, joins.versions, schema, newest)
     elif joins.subscriptions is None:
         raise PipelineError(
-            f"joins.versions: no subscriptions at {joins.versions}; give joins.subscriptions, a file of "
-            "them, or publish the first version with publish_joins(folder, standing)"
+            f"joins.versions: no subscriptions at {joins.versions}; set joins.subscriptions to a file of "
+            "subscriptions, or publish the first version with publish_joins(folder, standing)"
         )
     add: Queries = {}
     remove: list[int] = []

@@ -84,8 +84,8 @@ def newcomers(
     known = pins_of(Path(versions).absolute(), query_id(checkpoint), None if pins is None else Path(pins).absolute())
     if batch not in known:
         raise PipelineError(
-            f"the version that micro-batch {batch} of {checkpoint} used is unknown; choose one that has begun and is "
-            f"among the last {RETAINED}"
+            f"the version that micro-batch {batch} of {checkpoint} used is unknown; choose a micro-batch that "
+            f"has begun and is among the last {RETAINED}"
         )
     before = [number for number in known if number < batch]
     if batch == 0 or (before and known[max(before)] == known[batch]):

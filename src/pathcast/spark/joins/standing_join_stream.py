@@ -158,5 +158,6 @@ def _check_changes(changes: DataFrame) -> None:
         found = changes.schema[name].dataType
         if type(found) is not type(kind):
             raise PipelineError(
-                f"the column '{name}' of changes is of type {found.simpleString()}; cast it to {kind.simpleString()}"
+                f"the column '{name}' of changes is of type {found.simpleString()}; cast the "
+                f"column to {kind.simpleString()}"
             )

@@ -124,7 +124,7 @@ def find_subscriptions(
         raise PipelineError("folder= cannot be combined with versions=…, which already names a folder; omit folder=")
     if not versions_in(versions):
         raise PipelineError(
-            f"no version of subscriptions at {versions}; publish the first with publish_joins(folder, standing)"
+            f"no version of subscriptions at {versions}; publish the first version with publish_joins(folder, standing)"
         )
     return Subscribed(
         None,
@@ -140,8 +140,8 @@ def ship(standing: StandingJoins, folder: AnyPath | None, most_bytes: int = MOST
         return shipped
     if folder is None:
         raise PipelineError(
-            f"the subscriptions take {len(shipped.data):,} bytes, too many to send with the stage; give folder=…, a "
-            "folder that every worker can read, to store them (in a pipeline file: joins.versions)"
+            f"the subscriptions take {len(shipped.data):,} bytes; at most {most_bytes:,} can be sent with the "
+            "stage; give folder=…, a folder that every worker can read (in a pipeline file: joins.versions)"
         )
     place, digest = save_standing_under(standing, folder)
     return StoredJoins(str(place), digest)

@@ -182,7 +182,8 @@ class LogBatchReader(DataSourceReader):
         end = head + 1 if options.to is None else options.to + 1
         if end > head + 1:
             raise PipelineError(
-                f"option 'to' is {options.to}, but the log ends with record {head}; give at most {head}, or omit it"
+                f"option 'to' is {options.to}, but the log ends with record {head}; give at most {head}, or omit "
+                "the option"
             )
         if begin >= end:  # Spark reads without a partition if there is none
             return [LogRange(begin, begin, None)]

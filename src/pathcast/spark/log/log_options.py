@@ -65,7 +65,8 @@ def log_options(given: Mapping[str, str]) -> LogOptions:
         raise PipelineError(f"unknown option {unknown[0]!r} of format pathcast; use one of {', '.join(_KNOWN)}")
     if "url" not in options and "folder" not in options:
         raise PipelineError(
-            "format pathcast needs option 'url', the address of a broker, or 'folder', its log; add one"
+            "format pathcast needs the option 'url' (the address of a broker) or 'folder' (the folder of its "
+            "log); set one of them"
         )
     if "token" in options and "tokenfile" in options:
         raise PipelineError("options 'token' and 'tokenFile' cannot be combined; omit one of them")
@@ -105,5 +106,5 @@ def token_of(options: Mapping[str, str]) -> str | None:
         return Path(options["tokenfile"]).read_text(encoding="ascii").strip()
     except (OSError, UnicodeDecodeError) as error:
         raise PipelineError(
-            f"cannot read tokenFile {options['tokenfile']!r}: {error}; give a file with a token"
+            f"cannot read tokenFile {options['tokenfile']!r}: {error}; give a file that contains a token"
         ) from None

@@ -92,17 +92,19 @@ def check_columns(schema: StructType, options: PublishOptions) -> None:
         allowed = _COLUMNS.get(column.name)
         if allowed is None:
             raise PipelineError(
-                f"column {column.name!r} cannot be published; select body, and if wanted feed, id and headers"
+                f"column {column.name!r} cannot be published; select only the columns body, feed, id and headers"
             )
         if column.dataType not in allowed:
             raise PipelineError(
                 f"column {column.name!r} must be {' or '.join(each.simpleString() for each in allowed[:2])}, got "
-                f"{column.dataType.simpleString()}; cast it"
+                f"{column.dataType.simpleString()}; cast the column"
             )
     if "body" not in schema.names:
-        raise PipelineError(f"column 'body' is missing among {', '.join(schema.names)}; select the documents as body")
+        raise PipelineError(
+            f"no column 'body' (the columns are {', '.join(schema.names)}); name the column of documents 'body'"
+        )
     if "feed" not in schema.names and options.feed is None:
-        raise PipelineError("rows have no feed; add option feed, or a column feed")
+        raise PipelineError("the rows have no feed; set the option 'feed', or add a column 'feed'")
 
 
 def uploaded(options: PublishOptions, batches: Iterator[pa.RecordBatch]) -> UploadedRows:
@@ -149,9 +151,9 @@ def _documents(options: PublishOptions, partition: int, batches: Iterator[pa.Rec
         for body, id, feed, of_row in zip(columns["body"], ids, feeds, headers, strict=True):
             place = _place(partition, row, id)
             if body is None:
-                raise PipelineError(f"{place} has no body; filter such rows")
+                raise PipelineError(f"{place} has no body; remove rows without a body")
             if feed is None and options.feed is None:
-                raise PipelineError(f"{place} has no feed; fill column feed, or add option feed")
+                raise PipelineError(f"{place} has no feed; fill the column 'feed', or set the option 'feed'")
             yield NewDocument(feed or options.feed or "", body, id, _headers(of_row, place))
             row += 1
 
@@ -177,7 +179,7 @@ def commit(options: PublishOptions, messages: list[WriterCommitMessage | None], 
         return
     publication = options.publication or next((part.query for part in parts if part.query is not None), None)
     if publication is None:
-        raise PipelineError("the id of the query is unknown; add option publication with a name for this stream")
+        raise PipelineError("the id of the query is unknown; set the option 'publication' to a name for this stream")
     with options.client() as client:
         try:
             client.commit(uploads, batch, publication, keep_invalid=options.keep_invalid)

@@ -39,18 +39,24 @@ def publish_options(given: Mapping[str, str], *, is_stream: bool) -> PublishOpti
     options = {name.lower(): value for name, value in given.items()}
     if unknown := sorted(options.keys() - {name.lower() for name in _KNOWN} - _OF_SPARK):
         raise PipelineError(
-            f"unknown option {unknown[0]!r} for writing to format pathcast; known are {', '.join(_KNOWN)}"
+            f"unknown write option {unknown[0]!r} for format pathcast; supported options: {', '.join(_KNOWN)}"
         )
     if "url" not in options:
-        raise PipelineError("format pathcast needs option url, the address of a broker, to write; add it")
+        raise PipelineError(
+            "writing with format pathcast needs the option 'url', the address of a broker; set the option"
+        )
     if is_stream and "batchid" in options:
-        raise PipelineError("option batchId does not apply to a stream, which numbers its micro-batches; omit it")
+        raise PipelineError(
+            "option 'batchId' does not apply to a stream, which numbers its micro-batches; omit the option"
+        )
     invalid = options.get("invalid", "reject")
     if invalid not in _INVALID:
-        raise PipelineError(f"option invalid must be one of {', '.join(_INVALID)}, got {invalid[:40]!r}")
+        raise PipelineError(f"option 'invalid' must be one of {', '.join(_INVALID)}, got {invalid[:40]!r}")
     for name in ("publication", "batchid", "feed"):
         if options.get(name) == "":
-            raise PipelineError(f"option {'batchId' if name == 'batchid' else name} is empty; give a name, or omit it")
+            raise PipelineError(
+                f"option {('batchId' if name == 'batchid' else name)!r} is empty; give a name, or omit the option"
+            )
     chosen = {"batch": options["batchid"]} if "batchid" in options else {}
     return PublishOptions(
         url=options["url"],

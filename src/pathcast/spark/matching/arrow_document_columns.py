@@ -90,7 +90,8 @@ def parts_of_values(column: pa.Array, *, part_bytes: int = PART_BYTES, part_rows
         # A null may have bytes: skip them, because the row has already failed.
         missing = nulls[np.searchsorted(nulls, begin) : np.searchsorted(nulls, end)] - begin
         failed: dict[int, PathcastError] = dict.fromkeys(
-            missing.tolist(), PipelineError("no document: the column of documents is null; fill it, or drop the row")
+            missing.tolist(),
+            PipelineError("no document: the column of documents is null; fill the column, or drop the row"),
         )
         yield Part(begin, end, copied, edges[begin : end + 1] - first, failed, text)
         begin = end
@@ -140,8 +141,8 @@ def file_named(path: str | None) -> Path:
         return Path(path)
     if address.scheme != "file" or address.netloc not in ("", "localhost"):
         raise DocumentError(
-            f"cannot read {path}: documents by path must be on a disk of the worker; "
-            "read others with spark.read.format('binaryFile') and match the column 'content'"
+            f"cannot read {path}: documents by path must be on a disk of the worker; read other documents "
+            "with spark.read.format('binaryFile') and match the column 'content'"
         )
     plain = Path(path.removeprefix("file:").removeprefix("//localhost"))
     # Spark escapes a space as %20 in some URIs but not in others; use the path that exists.
@@ -152,8 +153,8 @@ def lists(kind: pa.DataType, offsets: Int64s, values: pa.Array, missing: Mapping
     """The column whose row `i` is `values[offsets[i] : offsets[i + 1]]`, or null where there is an error."""
     if offsets[-1] > _LARGEST_OFFSET:
         raise PipelineError(
-            f"one Arrow batch has {offsets[-1]:,} matches, but can hold {_LARGEST_OFFSET:,}; "
-            "lower spark.sql.execution.arrow.maxRecordsPerBatch"
+            f"one Arrow batch has {offsets[-1]:,} matches; at most {_LARGEST_OFFSET:,} are possible; lower "
+            "spark.sql.execution.arrow.maxRecordsPerBatch"
         )
     mask = None
     if missing:
@@ -167,8 +168,8 @@ def binary_column(data: Bytes, edges: Int64s, missing: Mapping[int, PathcastErro
     """The binary column whose row `i` is `data[edges[i] : edges[i + 1]]`, or null where there is an error."""
     if edges[-1] > _LARGEST_OFFSET:
         raise PipelineError(
-            f"one Arrow batch has {edges[-1]:,} bytes, but can hold {_LARGEST_OFFSET:,}; "
-            "lower spark.sql.execution.arrow.maxRecordsPerBatch"
+            f"one Arrow batch has {edges[-1]:,} bytes; at most {_LARGEST_OFFSET:,} are possible; lower "
+            "spark.sql.execution.arrow.maxRecordsPerBatch"
         )
     present = np.ones(len(edges) - 1, dtype=np.bool_)
     present[list(missing)] = False

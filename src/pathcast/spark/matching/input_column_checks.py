@@ -38,8 +38,8 @@ def check_structure(schema: t.StructType, structure: str, document_path: str | N
         )
     if "error" in names and schema["error"].dataType != ERROR:
         raise PipelineError(
-            f"the column 'error' is of type {schema['error'].dataType.simpleString()}, so Pathcast did not make "
-            "it; rename it"
+            f"the column 'error' is of type {schema['error'].dataType.simpleString()}, so Pathcast did not "
+            "make the column; rename the column"
         )
 
 

@@ -138,8 +138,8 @@ def match_documents(
 def _check_combination(mediated: bool, sharded: bool, structure: str | None, document_path: str | None) -> None:
     if mediated and (structure is not None or document_path is not None):
         raise PipelineError(
-            "mediation= cannot be combined with document_path= or structure=, because it reads document= and makes "
-            "structures itself; omit them"
+            "mediation= cannot be combined with document_path= or structure=: mediation= reads document= and "
+            "creates the structures; omit document_path= and structure="
         )
     if sharded and structure is None and document_path is not None:
         raise PipelineError(
@@ -201,7 +201,7 @@ def matching_stage(index: Index, by: By, measure: bool) -> Callable[[], Stage]:
     return open_stage
 
 
-_NO_STRUCTURE = "no structure: the column '{}' is null; fill it with parse_documents(…) or mediate(…)"
+_NO_STRUCTURE = "no structure: the column '{}' is null; fill the column with parse_documents(…) or mediate(…)"
 
 
 def with_structures(part: Part, rows: pa.RecordBatch, structure: str) -> tuple[Part, pa.RecordBatch]:

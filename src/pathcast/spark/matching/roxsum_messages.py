@@ -32,7 +32,7 @@ MESSAGE, ROWS, COUNT, SIZE = "message", "rows", "documents", "bytes"
 # Bytes of distinct documents of open messages in a worker; beyond it, the largest messages are closed early.
 _HELD_BYTES = 64 << 20
 _JOINED_BYTES = 4 << 20
-_NO_DOCUMENT = "no document: the column of documents is null; fill it, or drop the row"
+_NO_DOCUMENT = "no document: the column of documents is null; fill the column, or drop the row"
 
 Batches = Iterator[pa.RecordBatch]
 
@@ -367,7 +367,7 @@ def _summary_schema(schema: t.StructType, by: list[str], document: str) -> t.Str
     names = schema.fieldNames()
     for name in by:
         if name == document:
-            raise PipelineError(f"`by` names '{name}', the column of the documents; group by other columns")
+            raise PipelineError(f"`by` cannot include '{name}', which is the document column; group by other columns")
         if name not in names:
             raise PipelineError(
                 f"`by` names '{name}', which is not a column of the input; use one of {', '.join(names)}"

@@ -79,7 +79,7 @@ def splitting(
 def _entries(file: Any, path: EntryPath, limits: Limits, entities: Entities, *, named: bool) -> Iterator[Entry]:
     try:
         if file is None:
-            raise PipelineError("no file: the column of files is null; fill it, or drop the row")
+            raise PipelineError("no file: the column of files is null; fill the column, or drop the row")
         opened = file_named(file) if named else file
     except PathcastError as error:
         return iter([Entry(b"", 1, 0, error)])

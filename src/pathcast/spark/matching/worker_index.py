@@ -145,7 +145,7 @@ def find_index(
     elif not remote:
         if version is not None and version not in versions(folder):
             raise PipelineError(
-                f"no version {version} of the index {folder}; its versions are {', '.join(map(str, versions(folder)))}"
+                f"the index {folder} has no version {version}; use one of {', '.join(map(str, versions(folder)))}"
             )
         newest = latest(folder)
     return Index(str(folder), version, newest, where, streaming, limits, entities)

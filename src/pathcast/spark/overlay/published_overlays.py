@@ -71,7 +71,7 @@ def check_overlay(folder: AnyPath, version: int | None, at: str | None) -> Store
     home = Path(folder)
     place = version_folder(home, version or latest(home)) if is_versioned(home) else home
     if not (place / MANIFEST).is_file():
-        raise PipelineError(f"no overlay at {home}; create one with publish_overlay(overlay, {str(folder)!r})")
+        raise PipelineError(f"no overlay at {home}; create an overlay with publish_overlay(overlay, {str(folder)!r})")
     if (kind := read_manifest(place)["kind"]) != KIND:
         raise PipelineError(
             f"{home} holds a snapshot of kind '{kind}', not an overlay; create an overlay with "

@@ -154,7 +154,7 @@ def _given(options: RoutingOptions) -> RoutingOptions:
     given: RoutingOptions = {**_DEFAULTS, **options}
     if given["mediation"] is not None and given["structure"] is not None:
         raise PipelineError(
-            "mediation= cannot be combined with structure=, because it makes structures itself; omit structure="
+            "mediation= cannot be combined with structure=: mediation= already creates the structures; omit structure="
         )
     check_entities(given["entities"])
     return given

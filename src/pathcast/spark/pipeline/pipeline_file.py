@@ -90,7 +90,10 @@ def _source(pipeline: Pipeline) -> Wrong:
     if source.document is not None and source.document_path is not None:
         yield "source.document_path", "conflicts with source.document; give only one of them"
     if form == "files" and source.document is not None:
-        yield "source.document", 'format = "files" has no column of documents; the workers open the files; omit the key'
+        yield (
+            "source.document",
+            'format = "files" has no column of documents, because the workers open the files; omit the key',
+        )
     if source.split is not None:
         try:
             parse_entry_path(source.split, source.namespaces)

@@ -203,7 +203,7 @@ def latest(folder: AnyPath) -> int:
     """The number of the newest version; raises `PipelineError` if there is none."""
     known = versions(folder)
     if not known:
-        raise PipelineError(f"no version of an index at {folder}; create one with publish(matcher, folder)")
+        raise PipelineError(f"no version of an index at {folder}; create an index with publish(matcher, folder)")
     return known[-1]
 
 
@@ -224,7 +224,7 @@ def pack_index(folder: AnyPath, archive: AnyPath) -> Path:
     """
     source = version_folder(folder, latest(folder)) if is_versioned(folder) else Path(folder)
     if not (source / MANIFEST).is_file():
-        raise PipelineError(f"no index at {source}; create one with publish(matcher, folder)")
+        raise PipelineError(f"no index at {source}; create an index with publish(matcher, folder)")
     target = Path(archive)
     if target.suffix != ".zip":
         raise PipelineError(f"the name of the archive must end with .zip, got {str(target)!r}")

@@ -48,7 +48,7 @@ def pin(folder: AnyPath, query: str, batch: int, newest: Callable[[], int], pins
         _forget(home, batch - RETAINED)
     except OSError as error:
         raise PipelineError(
-            f"cannot pin batch {batch} to a version of the index: {error}; choose another folder with pins=…"
+            f"cannot pin micro-batch {batch} to a version of the index: {error}; choose another folder with pins=…"
         ) from error
     known = _read(place)
     assert known is not None

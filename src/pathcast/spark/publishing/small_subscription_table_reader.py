@@ -95,8 +95,8 @@ def read_small(path: str, form: str, small: Small | None = None) -> SmallTable:
     files = _files(path)
     if form not in _READERS:
         raise NotSmallError(f"format {form!r} needs Spark")
-    if sum(file.stat().st_size for file in files) > bounds.bytes:
-        raise NotSmallError(f"the table is larger than {bounds.bytes >> 20} MiB")
+    if (size := sum(file.stat().st_size for file in files)) > bounds.bytes:
+        raise NotSmallError(f"{path} has {size:,} bytes; at most {bounds.bytes:,} are read without Spark")
     names: list[str] | None = None
     columns: dict[str, list[Any]] = {}
     for file in files:
@@ -105,9 +105,11 @@ def read_small(path: str, form: str, small: Small | None = None) -> SmallTable:
         except (OSError, EOFError, zlib.error, ValueError, RecursionError, csv.Error, pa.ArrowException) as error:
             raise NotSmallError(f"{file.name} cannot be read without Spark: {error}") from None
         if names is not None and mine != names:
-            raise NotSmallError("the files have different columns")
+            raise NotSmallError(
+                f"{file.name} has the columns {', '.join(mine)}, but the file before it has {', '.join(names)}"
+            )
         if len({name.lower() for name in mine}) < len(mine):
-            raise NotSmallError("two columns have the same name")
+            raise NotSmallError(f"two columns of {file.name} have the same name")
         names = mine
         for name in COLUMNS:
             if name in mine:
@@ -128,14 +130,14 @@ def whole_number(value: Any) -> int | None:
 def _files(path: str) -> list[Path]:
     place = Path(path)
     if is_address(path) or not place.exists():
-        raise NotSmallError("the table is not a file or folder on this machine")
+        raise NotSmallError(f"{path} is not a file or folder on this machine")
     if place.is_file():
         return [place]
     found = sorted(entry for entry in place.iterdir() if not entry.name.startswith(("_", ".")))
     if not found:
-        raise NotSmallError("the folder has no files")
+        raise NotSmallError(f"the folder {path} has no files")
     if not all(entry.is_file() for entry in found):
-        raise NotSmallError("the folder contains other folders")
+        raise NotSmallError(f"the folder {path} contains other folders")
     return found
 
 
@@ -174,7 +176,7 @@ def _text(file: Path, bounds: Small) -> str:
     with gzip.open(file) if file.suffix == ".gz" else file.open("rb") as stream:
         data = stream.read(bounds.bytes + 1)
     if len(data) > bounds.bytes:
-        raise NotSmallError(f"the table is larger than {bounds.bytes >> 20} MiB")
+        raise NotSmallError(f"{file.name} unpacks to more than {bounds.bytes:,} bytes; no more are read without Spark")
     return data.decode("utf-8-sig", errors="replace")
 
 
@@ -192,7 +194,7 @@ def _csv(file: Path, bounds: Small) -> _Rows:
         reader = csv.reader(lines(), strict=True)
         names = next(reader, [])
         if not names or not all(names):
-            raise NotSmallError("the heading has empty names")
+            raise NotSmallError(f"the heading of {file.name} has an empty column name")
         taken.clear()
         for fields in reader:
             row: dict[str, Any] = {name: value or None for name, value in zip(names, fields, strict=False)}

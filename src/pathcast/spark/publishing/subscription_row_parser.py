@@ -167,7 +167,9 @@ def check_names(names: list[str], of: int, needed: tuple[str, ...] = ()) -> None
                 "; the file seems to be separated by ';': use commas" if len(names) == 1 and ";" in names[0] else ""
             )
             found = ", ".join(names) or "none"
-            raise PipelineError(f"the {what} have no column '{name}'; use one of {found}{advice}")
+            raise PipelineError(
+                f"the {what} have no column '{name}' (the columns are {found}); add or rename a column{advice}"
+            )
 
 
 def put_in_order(rows: pa.Table, of: int) -> pa.Table:

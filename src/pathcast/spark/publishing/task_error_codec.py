@@ -15,7 +15,9 @@ from pathcast.store import MessagePack
 _Field = str | int | None
 _KINDS = {name: kind for name, kind in vars(errors).items() if isclass(kind) and issubclass(kind, PathcastError)}
 _FAILURE: MessagePack[tuple[str, str, list[tuple[str, _Field]]]] = MessagePack(
-    tuple[str, str, list[tuple[str, _Field]]], "the failure of a task", "install the same Pathcast on all workers"
+    tuple[str, str, list[tuple[str, _Field]]],
+    "the failure of a task",
+    "install the same version of Pathcast on all workers",
 )
 
 

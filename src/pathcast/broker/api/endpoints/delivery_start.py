@@ -24,7 +24,7 @@ def sequence_of(given: int | str, log: Log, name: str) -> int | None:
                 422, f"{name} {given[:40]!r} must be 'now', a sequence, or a time such as '2026-01-31T12:00:00Z'"
             ) from None
         if time.tzinfo is None:
-            raise ProblemError(422, f"{name} {given!r} has no time zone; add one, such as Z")
+            raise ProblemError(422, f"{name} {given!r} has no time zone; add a time zone, such as Z")
         return log.sequence_at(int(time.timestamp() * 1_000_000))
     if not 1 <= given < END_OF_NUMBERS:
         raise ProblemError(422, f"{name} must be at least 1 and less than 2**63, got {given}")

@@ -180,7 +180,7 @@ def _split(request: Request) -> EntryPath | None:
         return parse_entry_path(text)
     except PatternError as error:
         supported = f"; supported: {error.supported}" if error.supported else ""
-        raise ProblemError(400, f"split is not a path of entries: {error.reason}{supported}") from None
+        raise ProblemError(400, f"split is not a valid entry path: {error.reason}{supported}") from None
 
 
 async def _sent(

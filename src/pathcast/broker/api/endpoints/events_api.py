@@ -129,7 +129,9 @@ def _position(request: Request, broker: Broker) -> tuple[int, Gap | None]:
     if text is None or text == "":
         return head, None
     if not (text.isascii() and text.isdigit() and len(text) < 20):
-        raise ProblemError(400, f"Last-Event-ID {text[:40]!r} is not a sequence; send the id of an event, or none")
+        raise ProblemError(
+            400, f"Last-Event-ID {text[:40]!r} is not a sequence; send the id of an event, or omit the header"
+        )
     if int(text) > head:
         return head, {"from": head + 1, "to": int(text), "reason": "unknown"}
     return int(text), None

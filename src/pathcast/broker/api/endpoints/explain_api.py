@@ -85,7 +85,7 @@ async def explain(request: Request) -> Response:
     else:
         ids = [checked_name(one, "subscription")]
         if (access.tenant, one) not in state.subscriptions:
-            raise ProblemError(404, f"unknown subscription {one!r}; GET /v1/subscriptions lists them")
+            raise ProblemError(404, f"unknown subscription {one!r}; GET /v1/subscriptions lists the subscriptions")
     chosen = []
     for id in ids[:limit]:
         standing = state.subscriptions.get((access.tenant, id))

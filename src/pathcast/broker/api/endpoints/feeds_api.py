@@ -193,8 +193,8 @@ async def _checked(broker: Broker, name: str, wanted: MediatorSettings | None) -
     if len(broker.state.mediators.get(name, ())) >= _VERSIONS:
         raise ProblemError(
             409,
-            f"the log already has {_VERSIONS} different mediators of feed {name!r}, the most allowed; keep the current "
-            "mediator until the log is trimmed, or use another feed",
+            f"the log already has {_VERSIONS} different mediators of feed {name!r}, the maximum; keep the "
+            "current mediator until the log is trimmed, or use another feed",
         )
     from pathcast.broker_log import check_mediator
 

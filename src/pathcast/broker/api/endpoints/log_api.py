@@ -88,7 +88,7 @@ async def read_log(request: Request) -> Response:
     head = broker.matched_to
     begin = FROM.of(request, broker.log.first)
     if begin < 1:
-        raise ProblemError(400, f"from must be at least 1, got {begin}; omit it to read from the oldest record on")
+        raise ProblemError(400, f"from must be at least 1, got {begin}; omit from= to read from the oldest record")
     if begin > head + 1:
         raise ProblemError(
             422,
@@ -234,7 +234,7 @@ async def _taken(take: Any, *arguments: Any) -> Any:
 async def _lease_request(request: Request) -> LeaseRequest:
     wanted: LeaseRequest = decoded(await body_of(request, JSON_BYTES) or b"{}", LeaseRequest, "the lease")
     if wanted.begin is not None and wanted.begin < 1:
-        raise ProblemError(422, f"from must be at least 1, got {wanted.begin}; omit it to keep the oldest records")
+        raise ProblemError(422, f"from must be at least 1, got {wanted.begin}; omit from to keep the oldest records")
     return wanted
 
 
@@ -245,7 +245,7 @@ def _shown(broker: Broker, lease: ReadLease) -> Lease:
 
 def _no_lease() -> ProblemError:
     return ProblemError(
-        404, "there is no such lease: it has expired, was released, or ended when the broker restarted; take a new one"
+        404, "unknown lease: the lease expired, was released, or ended when the broker restarted; request a new lease"
     )
 
 
@@ -256,7 +256,9 @@ def _kinds(request: Request) -> tuple[str, ...] | None:
     kinds = tuple(dict.fromkeys(text.split(",")))
     for kind in kinds:
         if kind not in KINDS:
-            raise ProblemError(400, f"unknown kind {kind[:40]!r} in kinds={text[:200]!r}; use {', '.join(KINDS)}")
+            raise ProblemError(
+                400, f"unknown kind {kind[:40]!r} in kinds={text[:200]!r}; use one of {', '.join(KINDS)}"
+            )
     return kinds
 
 

@@ -86,7 +86,8 @@ def record_of(definition: Definition, id: str, access: Access, log: Log) -> Subs
     """The checked record of a subscription."""
     if definition.id not in (None, id):
         raise ProblemError(
-            422, f"the body has id {definition.id!r}, the path {id!r}; give the same id, or omit it in the body"
+            422,
+            f"the body has id {definition.id!r}, but the path has id {id!r}; give the same id, or omit it in the body",
         )
     subscriber = checked_name(definition.subscriber or access.name, "subscriber")
     access.check_subscriber(subscriber)

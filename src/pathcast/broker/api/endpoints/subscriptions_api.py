@@ -248,7 +248,7 @@ def _records(
                 raise ProblemError(413, f"the line has more than {JSON_BYTES:,} bytes; shorten the subscription")
             item = decoded(line, BulkItem, "the subscription")
             if item.id is None:
-                raise ProblemError(422, "a subscription in a bulk request has no id; add one")
+                raise ProblemError(422, "a subscription in a bulk request has no id; add an id")
             before = broker.state.subscriptions.get((access.tenant, item.id))
             if before is not None:
                 access.check_subscriber(before.record.subscriber)

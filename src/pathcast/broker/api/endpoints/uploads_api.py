@@ -54,12 +54,17 @@ class UploadedDocument(Struct, forbid_unknown_fields=True):
             return f"invalid feed {self.feed[:140]!r}; use 1 to 128 letters, digits or _ . ~ @ -"
         if isinstance(self.data, str) == isinstance(self.data_base64, bytes):
             both = isinstance(self.data, str)
-            return f"{'both' if both else 'neither'} data {'and' if both else 'nor'} data_base64; send one of them"
+            return (
+                f"the document has {'both' if both else 'neither'} data {'and' if both else 'nor'} data_base64; "
+                "send one of them"
+            )
         if self.id is not None and not 0 < len(self.id) <= _NAME_LENGTH:
             return f"the id has {len(self.id)} characters; give 1 to {_NAME_LENGTH}, or omit it"
         length = sum(len(name) + len(value) for name, value in self.headers.items())
-        if length > _HEADERS_LENGTH or "" in self.headers:
-            return f"the headers have {length:,} characters; give at most {_HEADERS_LENGTH:,}, and no empty name"
+        if length > _HEADERS_LENGTH:
+            return f"the headers have {length:,} characters; give at most {_HEADERS_LENGTH:,}"
+        if "" in self.headers:
+            return "a header has an empty name; give each header a name"
         return None
 
     def publication(self) -> Publication:
@@ -249,7 +254,7 @@ def _check_size(taken: list[Upload], settings: "UploadsSection") -> None:
 def _too_many(what: str, given: int, most: int) -> ProblemError:
     return ProblemError(
         422,
-        f"the batch has {given:,} {what}; at most {most:,} allowed; publish smaller batches, or raise "
+        f"the batch has {given:,} {what}; at most {most:,} are allowed; publish smaller batches, or raise "
         f"uploads.{'batch' if what == 'bytes' else 'documents'} in the broker's file",
     )
 

@@ -77,7 +77,8 @@ def check_origin(headers: Headers, scope: Scope, origins: Collection[str]) -> No
         if origin.lower() != own.lower() and origin.lower() not in origins:
             raise ProblemError(
                 403,
-                f"web pages of origin {origin[:100]!r} have no access; ask the operator to list it in server.origins",
+                f"web pages of origin {origin[:100]!r} have no access; ask the operator to list the origin in "
+                "server.origins",
             )
     elif headers.get("sec-fetch-site", "none") in ("cross-site", "same-site") and not (
         scope["method"] == "GET" and headers.get("sec-fetch-mode") == "navigate"

@@ -116,7 +116,7 @@ def describes(
     def described(endpoint: Endpoint) -> Endpoint:
         method, path, summary, text = _docstring(endpoint)
         if tag not in TAGS:
-            raise DescriptionError(f"{endpoint.__name__}: tag {tag!r} is unknown; known are {', '.join(TAGS)}")
+            raise DescriptionError(f"{endpoint.__name__}: unknown tag {tag!r}; use one of {', '.join(TAGS)}")
         known = [IN_PATHS[name] for name in names_in(path) if name in IN_PATHS]
         names = {parameter.name for parameter in parameters}
         taken = (*(each for each in known if each.name not in names), *parameters)

@@ -34,7 +34,7 @@ class CloudEvent(Struct):
     def publication(self) -> Publication:
         """The document of the event."""
         if not self.id:
-            raise ProblemError(400, "an event has an empty id, so it would be a duplicate; give each event its own")
+            raise ProblemError(400, "an event has an empty id, so it would be a duplicate; give each event its own id")
         if isinstance(self.data, str) == isinstance(self.data_base64, str):
             raise ProblemError(
                 400,
@@ -78,7 +78,7 @@ def events_of(body: bytes) -> Sequence[Event]:
     except (ValueError, RecursionError) as error:
         reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
         raise ProblemError(
-            400, f"the batch of CloudEvents is malformed: {reason}; GET /openapi.json describes it"
+            400, f"the batch of CloudEvents is malformed: {reason}; GET /openapi.json describes the format"
         ) from None
     return events
 
