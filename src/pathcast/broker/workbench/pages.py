@@ -34,10 +34,12 @@ PAGES: Final = {
     "/": Page("Overview", "overview"),
     "/playground": Page("Playground", "playground"),
     "/subscriptions": Page("Subscriptions", "subscriptions"),
+    "/feeds": Page("Feeds", "feeds"),
+    "/dead-letters": Page("Dead letters", "dead_letters"),
     "/login": Page("Log in", "login"),
 }
 # In the order of the navigation.
-NAVIGATION: Final = ("/", "/playground", "/subscriptions")
+NAVIGATION: Final = ("/", "/playground", "/subscriptions", "/feeds", "/dead-letters")
 FILES: Final = "/workbench/"
 POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "

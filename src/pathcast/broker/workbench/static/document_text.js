@@ -14,7 +14,10 @@ export function documentText(label, { editable = false, oninput } = {}) {
     tabindex: "0",
     spellcheck: "false",
     contenteditable: editable ? "plaintext-only" : null,
-    oninput,
+    oninput: () => {
+      flatten(element);
+      oninput?.();
+    },
   });
   return {
     element,
@@ -49,6 +52,27 @@ export function documentText(label, { editable = false, oninput } = {}) {
     },
     unmark,
   };
+}
+
+/** Browsers write some line ends as elements: make one text of them, and leave the caret where it is. */
+function flatten(element) {
+  if (!element.firstElementChild) return;
+  const selection = getSelection();
+  let text = "";
+  let caret = null;
+  const visit = (node) => {
+    if (node === selection.focusNode && node.nodeType === Node.TEXT_NODE) caret = text.length + selection.focusOffset;
+    if (node.nodeType === Node.TEXT_NODE) text += node.data;
+    else if (node.nodeName === "BR") text += "\n";
+    else if (node !== element && node !== element.firstChild) text += "\n"; // a block is a line
+    node.childNodes.forEach((child, at) => {
+      if (node === selection.focusNode && at === selection.focusOffset) caret = text.length;
+      visit(child);
+    });
+  };
+  visit(element);
+  element.textContent = text;
+  if (element.firstChild) selection.collapse(element.firstChild, Math.min(caret ?? text.length, text.length));
 }
 
 function unmark(name) {

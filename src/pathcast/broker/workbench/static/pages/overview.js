@@ -47,7 +47,7 @@ function showProblems(place, found) {
           "article",
           { class: `problem ${each.severity}` },
           h("span", { class: "icon", "aria-hidden": "true" }, ICONS[each.severity]),
-          h("div", {}, h("p", { class: "what" }, each.problem), h("p", { class: "remedy" }, each.remedy)),
+          h("div", {}, h("p", { class: "what" }, each.problem, each.subscription ? [" ", h("a", { href: `/subscriptions?id=${encodeURIComponent(each.subscription)}` }, "Open it")] : ""), h("p", { class: "remedy" }, each.remedy)),
         ),
       )
     : h("article", { class: "problem good" }, h("span", { class: "icon", "aria-hidden": "true" }, "✓"), h("p", { class: "what" }, "No problems."));

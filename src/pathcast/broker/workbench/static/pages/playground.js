@@ -8,7 +8,7 @@ import { SAMPLES } from "../samples.js";
 
 const xpath = h("input", { class: "mono", type: "text", spellcheck: "false", autocomplete: "off", autocapitalize: "off", "aria-describedby": "verdict", oninput: changed });
 const namespaces = h("input", { class: "mono", type: "text", spellcheck: "false", placeholder: "f=urn:feeds m=urn:markets", oninput: changed });
-const picker = h("select", { onchange: pick });
+const picker = h("select", { "aria-label": "Sample or document", onchange: pick });
 const editor = documentText("Document", { editable: true, oninput: changed });
 const size = h("span", { class: "hint" });
 const verdict = h("div", { id: "verdict", "aria-live": "polite" });
