@@ -36,10 +36,11 @@ PAGES: Final = {
     "/subscriptions": Page("Subscriptions", "subscriptions"),
     "/feeds": Page("Feeds", "feeds"),
     "/dead-letters": Page("Dead letters", "dead_letters"),
+    "/overlay": Page("Overlay", "overlay"),
     "/login": Page("Log in", "login"),
 }
 # In the order of the navigation.
-NAVIGATION: Final = ("/", "/playground", "/subscriptions", "/feeds", "/dead-letters")
+NAVIGATION: Final = ("/", "/playground", "/subscriptions", "/feeds", "/dead-letters", "/overlay")
 FILES: Final = "/workbench/"
 POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 DOCUMENTS, SUBSCRIPTIONS, READERS, INVESTORS = 6_000, 6_000, 150, 100
 # Documents per file, and so per micro-batch; at least 6, so that the demo has a beginning, a middle and an end.
 FILE_DOCUMENTS, FILES = 500, 6
+# Seconds for which the broker may be away.
+_PATIENCE = 120
 
 ABOUT = """The output of `pathcast demo`:
 
@@ -81,10 +83,16 @@ def demo(
     """
     from rich.console import Console
 
+    from pathcast.extras import extra
+
     from .broker_scenario import BrokerStory, DemoBroker, curl_lines
     from .pipeline_inputs import let_newcomers_in, make_up
     from .stream_crash_scenario import Story
     from .synthetic_market import Market
+    from .workbench_story import WorkbenchStory
+
+    with extra("broker"):
+        from pathcast.client import connect
 
     console = Console(highlight=False, soft_wrap=True)
     prepare(output)
@@ -101,14 +109,21 @@ def demo(
             later = make_up(output, market, documents, files, wanted, lambda count: progress.advance(bar, count))
             broker.wait()
             receive, publish = curl_lines(broker.address)
-            console.print("A broker runs, too. Try it from other terminals, until the demo ends:", markup=False)
+            console.print(f"A broker runs, too. {broker.address}/overlay tells this story while it runs.", markup=False)
+            console.print("Try the broker from other terminals, until the demo ends:", markup=False)
             console.print(f"  {receive}\n  {publish}", markup=False)
-            story = Story(output, files, progress, console)
-            killed = story.run(lambda: let_newcomers_in(output, later))
-            lines, ledger = examine(output, market, documents, story.versions, progress)
-            console.print("Publishing through the broker, killing it meanwhile, and starting it again …")
-            broker_story = BrokerStory(broker, market)
-            lines += broker_story.run()
+            with connect(broker.address, patience=_PATIENCE) as client:
+                told = WorkbenchStory(client)
+                told.begin(output, documents, subscriptions)
+                story = Story(output, files, progress, console, told.tell)
+                killed = story.run(lambda: let_newcomers_in(output, later))
+                lines, ledger = examine(output, market, documents, story.versions, progress)
+                told.check(output, lines)
+                console.print("Publishing through the broker, killing it meanwhile, and starting it again …")
+                broker_story = BrokerStory(broker, market)
+                of_broker = broker_story.run()
+                told.check_broker(of_broker, broker_story.before)
+                lines += of_broker
     except KeyboardInterrupt:
         console.print("stopped")
         raise
@@ -183,3 +198,4 @@ def _print(
     drawn = str(picture) if picture.exists() else 'not drawn, matplotlib is missing: pip install "pathcast[plots]"'
     console.print(f"Picture: {drawn}", markup=False)
     console.print(f"Output: {folder.absolute()} (described in ABOUT.txt)")
+    console.print(f"Pages: pathcast serve --data {folder / 'broker'}, then open /overlay at its address.", markup=False)

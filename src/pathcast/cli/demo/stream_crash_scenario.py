@@ -35,7 +35,15 @@ PATIENCE = 300
 class Story:
     """The streams of one pipeline, killed on purpose."""
 
-    def __init__(self, folder: Path, batches: int, progress: "Progress", console: "Console") -> None:
+    def __init__(
+        self,
+        folder: Path,
+        batches: int,
+        progress: "Progress",
+        console: "Console",
+        told: Callable[[str, str], None] = lambda step, text: None,
+    ) -> None:
+        """`told` is called with each step of the story, and what happened."""
         from pathcast.spark.pipeline import joins_stream, read_pipeline
 
         stream = read_pipeline(folder / "pipeline.toml").stream
@@ -46,6 +54,7 @@ class Story:
         self.streams: dict[str, Stream] = {"documents": stream, "joins": joins_stream(stream)}
         self.reports: dict[str, dict[int, AnyReport]] = {name: {} for name in self.streams}
         self._progress = progress
+        self._told = told
         self._bars = {name: progress.add_task(name, total=batches) for name in self.streams}
 
     def run(self, newcomers: Callable[[], str]) -> str:
@@ -56,7 +65,9 @@ class Story:
         with self._started() as running:
             self._follow(running, lambda: self._part("documents") >= 1 / 6)
             with paused(running):
-                self.console.print(newcomers())
+                came = newcomers()
+                self.console.print(came)
+                self._told("newcomers", came)
             self._follow(running, lambda: self._is_ripe() and "documents" in self._midst())
             killed = self._midst()
             os.killpg(running.pid, signal.SIGKILL)
@@ -64,6 +75,7 @@ class Story:
         if not killed:
             self._fail("the stream finished before it could be killed during a micro-batch; increase --documents")
         self.console.print(f"Killed all processes of the stream during {killed}; starting it again …")
+        self._told("kill", f"All processes of the stream were killed during {killed}. It is started again.")
         with self._started() as running:
             self._follow(running, lambda: running.poll() is not None)
         if running.returncode != 0:
@@ -140,6 +152,7 @@ class Story:
                 self.reports[name][report.batch] = report
                 told = True
                 self._progress.advance(self._bars[name])
+                self._told("batch", str(report))
                 if not self.console.is_terminal:
                     self.console.print(f"  {report}")
         return told

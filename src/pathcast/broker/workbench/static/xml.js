@@ -108,3 +108,22 @@ export function hexadecimal(data, most = 4096) {
   if (data.length > most) lines.push(`… ${count(data.length - most)} more bytes`);
   return lines.join("\n");
 }
+
+const ENTITIES = { "&lt;": "<", "&gt;": ">", "&quot;": '"', "&apos;": "'", "&amp;": "&" };
+const plain = (text) => text.replace(/&(?:lt|gt|quot|apos|amp);/g, (entity) => ENTITIES[entity]);
+
+/** The elements of a small document, in their order: name, attributes, and the text right inside. */
+export function elements(text) {
+  const found = [];
+  const open = [];
+  for (const [token] of text.matchAll(TOKEN)) {
+    const what = kind(token);
+    if (what === "start" || what === "empty") {
+      const attributes = Object.fromEntries(Array.from(token.matchAll(ATTRIBUTE), (each) => [each[1], plain(each[3].slice(1, -1))]));
+      found.push({ name: /^<([^\s/>]+)/.exec(token)[1], attributes, text: "" });
+      if (what === "start") open.push(found[found.length - 1]);
+    } else if (what === "end") open.pop();
+    else if (what === "text" && open.length) open[open.length - 1].text += plain(token);
+  }
+  return found;
+}

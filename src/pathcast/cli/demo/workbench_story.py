@@ -1,0 +1,85 @@
+"""What the demo tells the workbench: its steps, and the overlay with its traffic, as documents of the demo's broker.
+
+    feed demo-story     <step name="kill">…</step>                                  a document per step
+    feed overlay        <overlay><link sender="r1" router="r2" messages="…" bytes="…" annotations="…"/>…</overlay>
+
+The page `/overlay` shows the newest overlay and all steps. Both are ordinary documents, so curl receives them, too.
+"""
+
+from collections import defaultdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+from xml.sax.saxutils import escape, quoteattr
+
+from pathcast.transmission import Topology
+
+from .pipeline_inputs import FANOUT, LEVELS
+from .stream_output_reader import columns_of
+
+if TYPE_CHECKING:
+    from pathcast.client import Client
+
+    from .delivery_check import Line
+
+STORY: Final = "demo-story"
+OVERLAY: Final = "overlay"
+_COLUMNS: Final = ("sender", "router", "messages", "bytes", "annotations")
+
+
+class WorkbenchStory:
+    """Publishes the demo's story to a broker, which may be killed and started again meanwhile."""
+
+    def __init__(self, client: "Client") -> None:
+        self._client = client
+
+    def tell(self, step: str, text: str) -> None:
+        """Publish one step."""
+        self._client.publish(STORY, f"<step name={quoteattr(step)}>{escape(text)}</step>")
+
+    def begin(self, folder: Path, documents: int, subscriptions: int) -> None:
+        """The scene, and the overlay without traffic."""
+        self._client.publish(OVERLAY, overlay_document(folder))
+        self.tell(
+            "publishers",
+            f"Five publishers have {documents:,} market reports, each in a schema of its own. Readers have "
+            f"{subscriptions:,} subscriptions, all in one schema.",
+        )
+        self.tell(
+            "mediation", "Mappings rewrite each report into the readers' schema. What is delivered is the original."
+        )
+        self.tell(
+            "routers", "The reports pass through 15 routers. Annotations tell the next router what is known already."
+        )
+        self.tell("joins", "Stocks and reviews are extracted from the reports and joined for investors.")
+
+    def check(self, folder: Path, lines: "list[Line]") -> None:
+        """The traffic of the stream, and whether its output is right."""
+        self._client.publish(OVERLAY, overlay_document(folder))
+        self.tell("check", _shown(lines))
+
+    def check_broker(self, lines: "list[Line]", before: int) -> None:
+        """Whether the broker delivered everything."""
+        self.tell("broker", f"The broker was killed after {before:,} reports, and started again. {_shown(lines)}")
+
+
+def _shown(lines: "list[Line]") -> str:
+    counts = "; ".join(f"{line.what}: {line.found:,} of {line.expected:,}" for line in lines)
+    return f"{'Nothing was lost or repeated' if all(line.right for line in lines) else 'Wrong'}: {counts}."
+
+
+def overlay_document(folder: Path) -> str:
+    """The overlay of the demo, and the sums of its links' rows."""
+    traffic: defaultdict[tuple[str, str], list[int]] = defaultdict(lambda: [0, 0, 0])
+    for sender, router, *counts in zip(*columns_of(folder / "links", *_COLUMNS), strict=True):
+        for place, count in enumerate(counts):
+            traffic[sender, router][place] += count
+    topology = Topology.tree(LEVELS, FANOUT)
+    names = list(topology.nodes)
+    links = []
+    for first, second in topology.ends.tolist():
+        messages, size, annotations = traffic[names[first], names[second]]
+        links.append(
+            f'<link sender="{names[first]}" router="{names[second]}" messages="{messages}" bytes="{size}" '
+            f'annotations="{annotations}"/>'
+        )
+    return f"<overlay>{''.join(links)}</overlay>"
