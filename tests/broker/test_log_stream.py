@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from pathcast.broker import Broker, BrokerSettings, add_token
-from pathcast.broker.log_reading import LogReading, Wanted
+from pathcast.broker.arrow_log_stream import LogReading, Wanted
 from pathcast.broker.settings.broker_sections import ConnectionLimits, TokensSection
 from pathcast.broker_log import ExpiryRecord, expired_before
 from pathcast.client import LogReader

@@ -9,9 +9,9 @@ from sortedcontainers import SortedList
 
 from pathcast.broker.api.endpoints.subscription_search import page, wanted_by
 from pathcast.broker.api.problems import ProblemError
-from pathcast.broker.api.request_sender import LOCAL, Access
+from pathcast.broker.api.sender_access_rights import LOCAL, Access
 from pathcast.broker_log import BrokerState, SubscriptionRecord, UnsubscriptionRecord
-from pathcast.broker_log.subscription_directory import SubscriptionDirectory
+from pathcast.broker_log.ordered_subscription_ids import SubscriptionDirectory
 
 from .served_broker import Served, served
 

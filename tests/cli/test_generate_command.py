@@ -14,7 +14,7 @@ from pyarrow import parquet
 from typer.testing import CliRunner, Result
 
 import pathcast
-from pathcast.cli import subscription_writer as subscription_files
+from pathcast.cli.arguments import subscription_writer as subscription_files
 from pathcast.cli.generate_command import app
 from pathcast.workloads import (
     DocumentOptions,

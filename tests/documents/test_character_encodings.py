@@ -9,7 +9,7 @@ from lxml import etree
 from pathcast import DocumentError, LimitError, Limits, Subscriptions
 from pathcast.documents import Document, read
 from pathcast.documents.character_encodings import _CODECS, codec_of
-from pathcast.routing.well_formed_document_prefix import cut
+from pathcast.routing.well_formed_document_truncation import cut
 from tests.documents.declared import KNOWN
 
 # Text in ISO-2022-KR begins with an escape sequence, so that no declaration can; Python's encoders of two others write

@@ -16,7 +16,7 @@ for _line in open("/proc/self/status"):
 """
 _ALL_KERNELS = """
 import importlib
-from pathcast.kernels.kernel_cache import PACKAGE, kernel_sources
+from pathcast.kernels.compilation.kernel_cache import PACKAGE, kernel_sources
 for source in kernel_sources():
     module = importlib.import_module(".".join(["pathcast", *source.relative_to(PACKAGE).with_suffix("").parts]))
     for value in list(vars(module).values()):

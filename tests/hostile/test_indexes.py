@@ -1,7 +1,7 @@
 """Damaged or forged indexes: whatever a folder holds, `open_index` raises `SnapshotError` and nothing else.
 
 Damage is detected in any index. A forged index has valid checksums: then its manifest may have any content, and with
-`trusted=False` its arrays may have any content, too (`tests/matching/test_untrusted_index_reader.py`).
+`trusted=False` its arrays may have any content, too (`tests/matching/test_subscriptions_of_untrusted_index.py`).
 """
 
 import copy

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pathcast.kernels.ahead_of_time import kernels_of
+from pathcast.kernels.compilation.ahead_of_time import kernels_of
 from tests.kernels.tiny import RUN, Tiny
 
 ALL = {"tiny.caller_kernels.answer", "tiny.caller_kernels.total"}

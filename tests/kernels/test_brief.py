@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from pathcast.kernels.kernel_cache import kernel_sources
+from pathcast.kernels.compilation.kernel_cache import kernel_sources
 from pathcast.matching.table import path_trie_kernels as trie_kernels
 
 BRIEF = re.compile(r"^@kernel\([^@]*?brief=True,?\s*\)\ndef (\w+)", re.MULTILINE)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pathcast.kernels import kernel_cache as cache
+from pathcast.kernels.compilation import kernel_cache as cache
 from tests.kernels.tiny import RUN, Tiny
 
 COMPILED_ALL = "tiny.caller_kernels.answer tiny.caller_kernels.total"
@@ -98,7 +98,7 @@ def test_all_kernels_are_compiled_anew_for_another_room_of_kernels_or_with_bound
     hashes = [cache.room_hash(package)]
     tiny.replace("caller_kernels.py", "found = 0", "found = 1")
     assert cache.room_hash(package) == hashes[0]
-    tiny.replace("kernels/numba_compilation.py", '"nogil": True', '"nogil": False')
+    tiny.replace("kernels/compilation/numba_compilation.py", '"nogil": True', '"nogil": False')
     hashes.append(cache.room_hash(package))
     monkeypatch.setenv("NUMBA_BOUNDSCHECK", "1")
     hashes.append(cache.room_hash(package))

@@ -77,7 +77,7 @@ print(two_parents(Nodes(numbers, numbers, numbers.reshape(1, 3)), 2))
 """
 SHOW = """
 from tiny.grouped_kernels import two_parents
-from tiny.kernels.numba_compilation import llvm_code_of
+from tiny.kernels.compilation.numba_compilation import llvm_code_of
 print(llvm_code_of(two_parents))
 """
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 import pathcast
-from pathcast.kernels import kernel_cache as cache
-from pathcast.kernels.argument_checks import reference_to, referred, require_array
-from pathcast.kernels.machine_code import MachineCode, linker
+from pathcast.kernels.compilation import kernel_cache as cache
+from pathcast.kernels.compilation.argument_checks import reference_to, referred, require_array
+from pathcast.kernels.compilation.machine_code import MachineCode, linker
 from tests.kernels.tiny import RUN, Tiny
 
 
@@ -108,7 +108,7 @@ def test_one_at_a_time_compiles_a_kernel_although_those_before_stored_nothing(
 
 HOLD = """
 import sys
-from tiny.kernels.kernel_cache import KernelFile
+from tiny.kernels.compilation.kernel_cache import KernelFile
 def answer(): ...
 with KernelFile(answer).alone():
     print("holding", flush=True)

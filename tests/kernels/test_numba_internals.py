@@ -12,7 +12,7 @@ from numba.core import codegen, compiler, compiler_lock, options, registry
 
 import pathcast.kernels
 
-FOLDER = Path(pathcast.kernels.__file__).parent
+FOLDER = Path(pathcast.kernels.__file__).parent / "compilation"
 
 
 class Part(NamedTuple):

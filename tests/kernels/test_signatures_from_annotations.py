@@ -11,8 +11,8 @@ import pytest
 from numba import types
 
 from pathcast.kernels import Cube, Floats, Int32s, Int64s, Matrix, UInt64s, Writable
-from pathcast.kernels.argument_checks import require_array
-from pathcast.kernels.signatures_from_annotations import argument_type, signature_of
+from pathcast.kernels.compilation.argument_checks import require_array
+from pathcast.kernels.compilation.signatures_from_annotations import argument_type, signature_of
 from tests.kernels.tiny import Tiny
 
 GROUPED = """
@@ -178,7 +178,7 @@ def test_the_quick_check_recognises_ordinary_arrays(
     def slow(*arguments: Any) -> None:
         raise AssertionError("decided in Python")
 
-    monkeypatch.setattr(sys.modules["tiny.kernels.argument_checks"], "require_array", slow)
+    monkeypatch.setattr(sys.modules["tiny.kernels.compilation.argument_checks"], "require_array", slow)
     grouped.first(grouped.Nodes(np.append(array, array).astype(np.int32), INTS))
     grouped.first(grouped.Nodes(INTS, array if len(array) else INTS))
 
@@ -270,7 +270,7 @@ def test_a_rejected_call_keeps_no_reference(grouped: ModuleType) -> None:
 def test_another_process_loads_what_was_compiled(grouped: ModuleType, tiny: Tiny) -> None:
     code = (
         "import numpy as np\nfrom tiny.grouped_kernels import Nodes, first\n"
-        "from tiny.kernels.kernel_compiler import COMPILED\n"
+        "from tiny.kernels.compilation.kernel_compiler import COMPILED\n"
         "print(first(Nodes(*np.ones((2, 1), dtype=np.int32))), *COMPILED)"
     )
     assert tiny.run(code) == "2"

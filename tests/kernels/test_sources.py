@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pathcast.kernels.kernel_cache import PACKAGE, imported_sources, kernel_sources
+from pathcast.kernels.compilation.kernel_cache import PACKAGE, imported_sources, kernel_sources
 
 ROOM = PACKAGE / "kernels"
 SOURCES = {str(path.relative_to(PACKAGE)): path for path in kernel_sources()}
@@ -33,7 +33,7 @@ def test_there_are_kernels() -> None:
     assert {
         "documents/expanded_name_table_kernels.py",
         "matching/table/path_trie_kernels.py",
-        "kernels/kernel_compiler.py",
+        "kernels/compilation/kernel_compiler.py",
     } <= SOURCES.keys()
 
 

@@ -7,7 +7,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from pathcast.kernels import kernel_cache as cache
+from pathcast.kernels.compilation import kernel_cache as cache
 
 CALLER = """
 from .callee_kernels import FACTOR, scaled
@@ -37,7 +37,7 @@ def scaled(number):
     return number * 10
 """
 RUN = (
-    "from tiny.caller_kernels import answer; from tiny.kernels.kernel_compiler import COMPILED; "
+    "from tiny.caller_kernels import answer; from tiny.kernels.compilation.kernel_compiler import COMPILED; "
     "print(answer(4), *COMPILED)"
 )
 
@@ -53,7 +53,7 @@ class Tiny:
     def make(cls, folder: Path) -> "Tiny":
         package = folder / "tiny"
         ignored = shutil.ignore_patterns("__pycache__")
-        shutil.copytree(Path(cache.__file__).parent, package / "kernels", ignore=ignored)
+        shutil.copytree(Path(cache.__file__).parents[1], package / "kernels", ignore=ignored)
         (package / "__init__.py").touch()
         (package / "caller_kernels.py").write_text(CALLER)
         (package / "callee_kernels.py").write_text(CALLEE)

@@ -11,7 +11,7 @@ import pytest
 import pathcast
 from pathcast import Subscriptions
 from pathcast.documents import DocumentBatch, read_batch
-from pathcast.literature.streaming.streaming_engine import EventEngine
+from pathcast.literature.streaming.streaming_engine_frame import EventEngine
 from pathcast.matching import engines
 from pathcast.matching.engine_contract import Expiring, Skipping, Streaming
 from pathcast.matching.engine_registry import engine_class

@@ -16,7 +16,7 @@ from pathcast.network.content_addressable.can_coordinate_space import staircase
 from pathcast.network.content_addressable.can_node import merged
 from pathcast.network.content_addressable.filter_bounding_hulls import Extent
 from pathcast.network.content_addressable.filter_point_transformation import Probe
-from pathcast.network.content_addressable.join_coordinate_space import join_space
+from pathcast.network.content_addressable.join_column_axes import join_space
 from pathcast.network.content_addressable.zone_boxes import Box as Zone
 from pathcast.network.content_addressable.zone_boxes import apart
 from pathcast.transmission import Topology

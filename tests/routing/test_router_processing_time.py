@@ -14,7 +14,7 @@ from pathcast.patterns import parse
 from pathcast.routing import Overlay, streaming_engines
 from pathcast.routing.router import Router
 from pathcast.routing.router_processing_time import MOST_PLACES, Clock, run_stream
-from pathcast.routing.well_formed_document_prefix import cut
+from pathcast.routing.well_formed_document_truncation import cut
 from pathcast.transmission import Topology
 from tests.generators import random_document
 from tests.roxsum.drawn import ODD

@@ -21,7 +21,7 @@ from pathcast.spark import (
     publish_joins,
     write_once,
 )
-from pathcast.spark.joins.table_changes_by_key import fanning
+from pathcast.spark.joins.table_change_fan_out import fanning
 from pathcast.spark.joins.worker_join_subscriptions import Subscribed
 from pathcast.spark.sessions.objects_sent_to_workers import ShippedObject
 from tests.joins.test_value_partitioned_join import history

@@ -38,16 +38,16 @@ from .broker_records import (
     TenantRecord,
     UnsubscriptionRecord,
 )
-from .committed_batches import CommittedBatches, SavedBatch
+from .committed_batch_deduplication import CommittedBatches, SavedBatch
 from .dead_letters import DeadLetterRecord, DeadLetterReplayRecord
 from .deduplication_window import SIZE, DeduplicationWindow
+from .effective_feed_settings import limits_of
 from .feed_mediators import MediatorSpan, MediatorSpans, mediators_since, with_mediator
-from .feed_settings import limits_of
+from .ordered_subscription_ids import SubscriptionDirectory
 from .packed_subscriptions import PackedSubscriptions
 from .standing_subscription import SavedSubscription, StandingSubscription, Version
 from .standing_subscriptions import StandingSubscriptions
-from .subscription_directory import SubscriptionDirectory
-from .tenant_guards import GuardSpan, GuardSpans, since, with_guard
+from .tenant_visibility_guards import GuardSpan, GuardSpans, since, with_guard
 
 _FORMAT: Final = 1
 _PACKED: Final = "subscriptions_"

@@ -11,7 +11,7 @@ from msgspec import Struct, msgpack
 
 from .broker_records import CursorRecord, SinkDisabledRecord, SubscriptionRecord
 from .dead_letters import DeadLetter, DeadLetterRecord, DeadLetterReplayRecord, DeadLetters
-from .subscription_activity import LastDelivery, LastError
+from .last_delivery_and_error import LastDelivery, LastError
 from .subscription_cursor import SubscriptionCursor
 
 

@@ -14,18 +14,19 @@ import typer
 
 from pathcast.errors import PathcastError
 
-from . import access_token_commands, broker_log_commands, generate_command, mediation_commands
-from .broker_client_commands import publish, replay, subscribe
+from . import generate_command, mediation_commands
+from .broker import access_token_commands, broker_log_commands
+from .broker.broker_client_commands import publish, replay, subscribe
+from .broker.serve_broker_command import serve
+from .commands_from_entry_points import add_installed_commands
 from .demo import demo
 from .doctor_command import doctor
 from .exit_on_signal import terminable
 from .explain_command import explain
 from .match_command import match
 from .output_errors import open_what_is_closed, output_that_may_end
-from .plugin_commands import add_installed_commands
-from .renew_command import renew
+from .renew_untrusted_index_command import renew
 from .run_pipeline_command import run
-from .serve_broker_command import serve
 from .standing_joins_command import joins
 
 app = typer.Typer(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .shared_arguments import (
+from .arguments.shared_arguments import (
     Entities,
     EntitiesOption,
     ExpressionsOption,
@@ -20,7 +20,7 @@ from .shared_arguments import (
     SubscriptionsArgument,
     refuse,
 )
-from .subscription_sources import chosen_subscriptions
+from .arguments.subscription_sources import chosen_subscriptions
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from . import generate_options as options
-from .shared_arguments import refuse
+from .arguments import generate_options as options
+from .arguments.shared_arguments import refuse
 
 if TYPE_CHECKING:
     from pathcast.documents.schema import Schema
 
-    from .subscription_writer import Writer
+    from .arguments.subscription_writer import Writer
 
 app = typer.Typer(no_args_is_help=True, help="Generate documents or subscriptions; a seed makes them repeatable.")
 
@@ -146,7 +146,7 @@ def _contents(folder: Path) -> Iterator[bytes]:
 
 def _writer(output: Path, *, with_subscribers: bool, force: bool) -> "Writer":
     """A function that writes subscriptions to the file; exits if the file must not be written."""
-    from pathcast.cli.subscription_writer import UnknownFormatError, writer_for
+    from pathcast.cli.arguments.subscription_writer import UnknownFormatError, writer_for
 
     try:
         write = writer_for(output, with_subscribers=with_subscribers)

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .shared_arguments import (
+from .arguments.document_sources import Source, SplitOption, entries, path_of_entries
+from .arguments.shared_arguments import (
     Entities,
     EntitiesOption,
     ExpressionsOption,
@@ -27,15 +28,14 @@ from .shared_arguments import (
     printable,
     refuse,
 )
-from .sources import Source, SplitOption, entries, path_of_entries
-from .subscription_sources import chosen_subscriptions
+from .arguments.subscription_sources import chosen_subscriptions
 
 if TYPE_CHECKING:
     from pathcast.documents import Folder, Limits
     from pathcast.errors import PathcastError
     from pathcast.matching import Matches, Subscriptions
 
-    from .subscription_sources import ChosenSubscriptions
+    from .arguments.subscription_sources import ChosenSubscriptions
 
     MatchMany = Callable[[list[Path | bytes]], Iterable[Matches | PathcastError]]
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .shared_arguments import refuse
+from .arguments.shared_arguments import refuse
 
 if TYPE_CHECKING:
     from pathcast.mediation import Mapping, SchemaTree

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
+from .arguments.shared_arguments import refuse
 from .exit_on_signal import Stop, Work, stopped_by_signals
-from .shared_arguments import refuse
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .shared_arguments import printable, refuse
-from .subscription_sources import REPORTED
+from .arguments.shared_arguments import printable, refuse
+from .arguments.subscription_sources import REPORTED
 
 if TYPE_CHECKING:
     from pathcast.joins import Client, JoinServer, Schema

@@ -12,7 +12,7 @@ from pathcast.extras import extra
 with extra("client"):
     import httpx
 
-from . import batch_publishing, calls, dead_letters, delivery_calls, subscription_calls
+from . import batch_upload_and_commit, calls, dead_letters, delivery_calls, subscription_calls
 from .broker_addresses import Addresses
 from .broker_errors import UnreachableError
 from .calls import Answer, Call
@@ -142,7 +142,7 @@ class AsyncClient:
 
     async def upload(self, documents: Iterable[NewDocument]) -> str:
         """Upload documents that a batch will have; returns the id of the upload. Nobody sees them before `commit`."""
-        return await self._answer(batch_publishing.upload(documents))
+        return await self._answer(batch_upload_and_commit.upload(documents))
 
     async def commit(
         self, uploads: Sequence[str], batch: str, source: str = "", *, keep_invalid: bool = False
@@ -152,11 +152,11 @@ class AsyncClient:
         A batch is published once per token, `source` and `batch`: a commit that is made again publishes nothing.
         `keep_invalid` stores unreadable documents as dead letters.
         """
-        return await self._answer(batch_publishing.commit(uploads, batch, source, keep_invalid=keep_invalid))
+        return await self._answer(batch_upload_and_commit.commit(uploads, batch, source, keep_invalid=keep_invalid))
 
     async def discard(self, upload: str) -> None:
         """Delete an upload that no batch will have; otherwise it expires."""
-        await self._answer(batch_publishing.discard(upload))
+        await self._answer(batch_upload_and_commit.discard(upload))
 
     async def subscribe(
         self,

@@ -30,7 +30,7 @@ import numpy as np
 from pathcast.errors import PathcastError
 from pathcast.kernels import Int32s, Int64s, UInt8s
 
-from .document_batch_arrays_kernels import Attributes, Content, Elements, Texts, Values
+from .document_batch_layout_kernels import Attributes, Content, Elements, Texts, Values
 from .expanded_name_table import Names
 
 Bytes = UInt8s

@@ -4,8 +4,8 @@ import argparse
 import sys
 from time import perf_counter
 
-from .ahead_of_time import compile_ahead, kernels_of
-from .kernel_cache import cache_folder
+from .compilation.ahead_of_time import compile_ahead, kernels_of
+from .compilation.kernel_cache import cache_folder
 
 
 def main() -> None:

@@ -1,9 +1,9 @@
 """Array types: one name for each kind of array, for annotations of Python code and of kernels alike.
 
-To a type checker `Int32s` is `NDArray[np.int32]`. As an annotation in a kernel (`signatures_from_annotations.py`) it
-stands for a C-contiguous array of one dimension that the kernel only reads. `Matrix[Int32s]` has two dimensions,
-`Cube[Int32s]` three; the kernel may write to `Writable[Int32s]` and `Writable[Matrix[Int32s]]`. Outside kernels these
-marks have no effect.
+To a type checker `Int32s` is `NDArray[np.int32]`. As an annotation in a kernel
+(`compilation/signatures_from_annotations.py`) it stands for a C-contiguous array of one dimension that the kernel only
+reads. `Matrix[Int32s]` has two dimensions, `Cube[Int32s]` three; the kernel may write to `Writable[Int32s]` and
+`Writable[Matrix[Int32s]]`. Outside kernels these marks have no effect.
 """
 
 from dataclasses import dataclass

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from .instructions import instruction
+from .instruction_decorator import instruction
 
 
 @instruction

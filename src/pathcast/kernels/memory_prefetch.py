@@ -6,7 +6,7 @@ knows its next look-ups prefetches their places a few steps ahead.
 
 from typing import Any
 
-from .instructions import instruction
+from .instruction_decorator import instruction
 
 _FUNCTION = "llvm.prefetch.p0i8"
 

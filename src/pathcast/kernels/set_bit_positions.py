@@ -7,7 +7,7 @@ compiled, and otherwise take the lowest bits themselves. The cache of kernels te
 
 from typing import Any
 
-from .instructions import instruction
+from .instruction_decorator import instruction
 
 # `compress_positions` may write this many entries beyond the last one.
 BEYOND = 16

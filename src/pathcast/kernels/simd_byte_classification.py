@@ -9,7 +9,7 @@ whether byte `p + k` belongs. The bytes must exist.
 from collections.abc import Callable
 from typing import Any
 
-from .instructions import instruction
+from .instruction_decorator import instruction
 
 WIDTH, BLOCK = 16, 64
 

@@ -7,7 +7,7 @@ unless LLVM can see that `k` is not negative: a fifth of the time of a loop that
 
 from typing import Any
 
-from .instructions import instruction
+from .instruction_decorator import instruction
 
 
 @instruction

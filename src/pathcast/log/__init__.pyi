@@ -20,13 +20,13 @@ from .log_contract import TrimmedError as TrimmedError
 from .log_contract import check_contents as check_contents
 from .log_contract import check_continuation as check_continuation
 from .log_contract import system_clock as system_clock
-from .log_transfer import TransferredLog as TransferredLog
-from .log_transfer import export_log as export_log
-from .log_transfer import import_log as import_log
+from .log_export_and_import import TransferredLog as TransferredLog
+from .log_export_and_import import export_log as export_log
+from .log_export_and_import import import_log as import_log
 from .log_verification import LogProblem as LogProblem
 from .log_verification import LogReport as LogReport
 from .log_verification import verify as verify
 from .read_leases import ReadLease as ReadLease
 from .read_leases import ReadLeases as ReadLeases
-from .sqlite.closed_segments import ClosedSegments as ClosedSegments
+from .sqlite.closed_segment_reader import ClosedSegments as ClosedSegments
 from .sqlite.sqlite_log import SqliteLog as SqliteLog

@@ -29,9 +29,9 @@ from .results.document_matches import Matches
 from .results.match_expansion import Expansion
 from .results.subscribers_of_document_batches import SubscriberRows
 from .short_turns import ShortTurns
-from .subscriptions.expensive_subscriptions import cost_of, most_expensive
-from .subscriptions.subscription_checks import check_count
+from .subscriptions.id_and_subscriber_checks import check_count
 from .subscriptions.subscriptions import Subscriptions
+from .subscriptions.verification_cost_by_subscription import cost_of, most_expensive
 from .table.pattern_table import PatternTable
 
 if TYPE_CHECKING:

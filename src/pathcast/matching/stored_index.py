@@ -13,7 +13,7 @@ from .arrays.ragged_arrays import part_of
 from .engine_contract import Engine, Learning
 from .engine_registry import engine_class, engines
 from .subscriptions.subscriptions import Subscriptions
-from .untrusted_index_reader import read_distrusting
+from .subscriptions_of_untrusted_index import read_distrusting
 
 if TYPE_CHECKING:
     from .matcher import Matcher
@@ -56,7 +56,7 @@ def open_index(
 
     `verify=False` skips the checksums of the arrays' content, but not those of the manifest, nor the files' sizes.
     `trusted=False` is for a folder from an untrusted source: only the subscriptions are read, always with their
-    checksums, and compiled again (`untrusted_index_reader.py`), which takes seconds for a million instead of
+    checksums, and compiled again (`subscriptions_of_untrusted_index.py`), which takes seconds for a million instead of
     milliseconds.
 
     >>> from tempfile import mkdtemp

@@ -1,12 +1,12 @@
 from .content_addressable.can_coordinate_space import Axis as Axis
 from .content_addressable.can_coordinate_space import Reading as Reading
 from .content_addressable.can_coordinate_space import Space as Space
-from .content_addressable.join_coordinate_space import join_space as join_space
-from .content_addressable.join_coordinate_space import result_space as result_space
+from .content_addressable.join_column_axes import join_space as join_space
+from .content_addressable.join_column_axes import result_space as result_space
 from .content_network import ContentNetwork as ContentNetwork
 from .fault_injection import Crash as Crash
 from .fault_injection import Faults as Faults
-from .join_message_matcher import Recipients as Recipients
+from .join_message_recipients import Recipients as Recipients
 from .link_traffic import Traffic as Traffic
 from .payload_cache_and_directory import PayloadLimits as PayloadLimits
 from .publication_trace import Delivery as Delivery

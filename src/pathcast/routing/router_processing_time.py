@@ -24,7 +24,7 @@ import numpy as np
 from pathcast.documents import Document, DocumentBatch
 from pathcast.matching import Entries, Mask, Streaming, StreamMatches
 
-from .well_formed_document_prefix import cut
+from .well_formed_document_truncation import cut
 
 T = TypeVar("T")
 Read = Callable[[bytes], DocumentBatch]

@@ -6,8 +6,8 @@ import pytest
 
 from pathcast.joins.partition.value_partitioned_join import Key, Parts
 from pathcast_lab.harness import Rows, find
+from pathcast_lab.spark.measured_join_streams import make_tables, one_server
 from pathcast_lab.spark.standing_join_experiments import NATIVE, OURS, RECOVERY
-from pathcast_lab.spark.standing_join_rivals import make_tables, one_server
 
 
 def test_tables_are_over_all_join_values_and_one_server_says_what_the_parts_say():

@@ -5,11 +5,11 @@ from .experiment_parameters import ParameterError, as_dict, as_text, changed
 from .experiment_registry import Experiment, UnknownExperimentError, experiment, experiments, find
 from .experiment_result import Result
 from .experiment_runner import default_output, default_publication, perform, run_experiment
-from .external_data import nitf_documents
+from .external_data_folder import nitf_documents
 from .measured_process import in_fresh_process, peak_bytes, resident_bytes
-from .publishing.result_plots import PaperPoint, Plot, over_subscriptions
+from .publishing.plot_declarations import PaperPoint, Plot, over_subscriptions
 from .result_rows import MissingRowError, Row, Rows, Value, number_in
-from .rival_programs import RivalError, RivalProgram, check_matches, named_rivals
+from .rival_line_protocol import RivalError, RivalProgram, check_matches, named_rivals
 from .rival_timing import Timing, collector_paused, collector_watched, race, ratio
 from .run_context import CheckError, Run
 

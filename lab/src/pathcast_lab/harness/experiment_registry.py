@@ -25,7 +25,7 @@ from typing import Any, TypeVar
 from pathcast.errors import PathcastError
 
 from .claims import Claim
-from .publishing.result_plots import Plot
+from .publishing.plot_declarations import Plot
 from .result_rows import Row
 from .run_context import Run
 

@@ -15,7 +15,7 @@ from pathcast.errors import PathcastError
 from .experiment_parameters import as_dict, as_text, changed
 from .experiment_registry import Experiment
 from .experiment_result import JudgedClaim, Result
-from .external_data import CHECKOUT
+from .external_data_folder import CHECKOUT
 from .machine_description import is_busy, machine
 from .result_archive import store
 from .result_rows import Row, Rows

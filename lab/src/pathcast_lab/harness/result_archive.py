@@ -20,7 +20,7 @@ from pathcast.errors import PathcastError
 from .experiment_result import Result
 from .publishing.chart_drawing import draw_png, draw_svg
 from .publishing.markdown_report import table
-from .publishing.result_plots import Plot, chart_of
+from .publishing.plot_declarations import Plot, chart_of
 from .result_rows import Rows
 
 RECORD = "record.json"

@@ -11,7 +11,7 @@ from typing import Protocol, TypeVar
 
 from pathcast.errors import PathcastError
 
-from .external_data import data_folder
+from .external_data_folder import data_folder
 
 T = TypeVar("T")
 

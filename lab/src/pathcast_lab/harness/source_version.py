@@ -24,7 +24,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
-from .external_data import CHECKOUT
+from .external_data_folder import CHECKOUT
 
 PACKAGES = ("pathcast", "pathcast_lab")
 PRESENTATION = tuple(
@@ -89,12 +89,10 @@ def _code_hash(module: str) -> bytes:
 def _left_out(tree: ast.Module) -> Iterator[ast.stmt | ast.expr]:
     """Imports, text that names modules, and explanations, in the order of the text; none lies in another."""
     found: list[ast.stmt | ast.expr] = [*_explaining(tree)]
-    found += [
-        node
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Import | ast.ImportFrom)
-        or (isinstance(node, ast.Constant) and _names_a_module(node.value))
-    ]
+    for node in ast.walk(tree):
+        names_modules = isinstance(node, ast.Constant) and _names_a_module(node.value)
+        if names_modules or isinstance(node, ast.Import | ast.ImportFrom):
+            found.append(node)  # type: ignore[arg-type]
     end = (0, 0)
     for node in sorted(found, key=lambda node: (node.lineno, node.col_offset)):
         if (node.lineno, node.col_offset) >= end:

@@ -22,9 +22,9 @@ from pathcast.network import ContentNetwork, Space, join_space, result_space
 from pathcast.transmission import Topology
 from pathcast_lab.workloads import DOMAIN, SELECTED, JoinBatch, JoinWorkload
 
+from .analytic_traffic_counters import TrafficCount, TreeCounter, ZoneCounter
 from .join_overlay import changes_of, points_of, turned, zoned
 from .traffic_claims import NETWORKS
-from .traffic_counts import TrafficCount, TreeCounter, ZoneCounter
 
 TrafficCounts = dict[tuple[str, str], TrafficCount]
 Tables = tuple[str, ...]

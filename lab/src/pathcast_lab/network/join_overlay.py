@@ -15,7 +15,7 @@ from pathcast.messages import Filter, In, Interval, Message
 from pathcast.network import Axis, ContentNetwork, PayloadLimits, Space, join_space, result_space
 from pathcast.network.content_addressable.can_membership import AddressSpace
 from pathcast.network.content_addressable.filter_point_transformation import Shaped, shape
-from pathcast.network.tree.filter_table import FilterTable
+from pathcast.network.tree.filter_covering_index import FilterTable
 from pathcast.transmission import Topology, Underlay
 from pathcast_lab.workloads import DOMAIN, JoinBatch, JoinWorkload
 

@@ -21,8 +21,8 @@ from pathcast.network.tree.forwarding_table_node import Step
 from pathcast.transmission import Underlay
 from pathcast_lab.workloads import JoinWorkload
 
+from .analytic_traffic_counters import Clips, ZoneCounter, matching, probe_of
 from .join_overlay import filter_table, points_of, space_of, turned
-from .traffic_counts import Clips, ZoneCounter, matching, probe_of
 
 
 @dataclass

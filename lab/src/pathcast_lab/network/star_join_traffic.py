@@ -1,7 +1,7 @@
 """Overlay traffic of joins of up to four tables: a row per network, and per scheme or decomposition.
 
-Traffic is counted for all subscriptions (`traffic_counts.py`), after simulated networks have given the same figures for
-some of them (`traffic_count_simulation_checks.py`).
+Traffic is counted for all subscriptions (`analytic_traffic_counters.py`), after simulated networks have given the same
+figures for some of them (`traffic_count_simulation_checks.py`).
 """
 
 from collections import Counter
@@ -16,12 +16,12 @@ from pathcast.transmission import Topology
 from pathcast_lab.harness import Row, Run
 from pathcast_lab.workloads import ALIKE, STAR, JoinWorkload, mixed_joins, star_joins
 
+from .analytic_traffic_counters import TrafficCount, TreeCounter
 from .filter_group_coordinate_spaces import GroupZones, TrafficCounts, count_traffic
 from .join_overlay import filter_table, overlay, placed
 from .star_join_traffic_experiments import RELAXED, Mix, Star
 from .traffic_claims import NETWORKS, OURS
 from .traffic_count_simulation_checks import check_counts
-from .traffic_counts import TrafficCount, TreeCounter
 from .traffic_ratio_interval import times_interval
 
 SCHEMES = (RELAXED, "ref-j", "enum-j", OURS)

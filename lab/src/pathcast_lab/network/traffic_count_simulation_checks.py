@@ -1,7 +1,7 @@
 """Counted traffic compared with simulated traffic: the same messages in networks that carry every packet.
 
-`ContentNetwork` gets the filters of a few subscriptions and sends the messages of a few changes; `traffic_counts.py`
-counts the same messages.
+`ContentNetwork` gets the filters of a few subscriptions and sends the messages of a few changes;
+`analytic_traffic_counters.py` counts the same messages.
 
 Invariant: the networks of the groups are as before afterwards, without filters.
 Cost: some milliseconds per subscription that is registered, and per message.
@@ -14,10 +14,10 @@ from pathcast.network import ContentNetwork
 from pathcast_lab.harness import Run
 from pathcast_lab.workloads import JoinWorkload
 
+from .analytic_traffic_counters import TrafficCount, TreeCounter
 from .filter_group_coordinate_spaces import Group, group_of
 from .join_overlay import changes_of, filters_of, single
 from .traffic_claims import NETWORKS
-from .traffic_counts import TrafficCount, TreeCounter
 
 Figures = dict[str, dict[str, list[int]]]
 

@@ -14,7 +14,7 @@ from time import perf_counter
 
 from pathcast_lab.harness import Claim, Judgement, Plot, Row, Rows, Run, experiment, judged
 
-from .standing_join_rivals import JoinStream, NativeStream, Numbered, Tables, make_tables, one_server
+from .measured_join_streams import JoinStream, NativeStream, Numbered, Tables, make_tables, one_server
 
 OURS, ALONE = "join_subscriptions", "one server, in process"
 NATIVE, BARE = "stream–stream join of Spark, ranges applied", "stream–stream join of Spark, no subscriptions"

@@ -12,7 +12,7 @@ from ..tokens.scopes import is_name
 from .delivery_wakeups import Wakeups
 from .event_loop_completions import Completions
 from .problems import ProblemError
-from .request_sender import LOCAL, Access
+from .sender_access_rights import LOCAL, Access
 from .tenant_quotas import TenantQuotas
 
 if TYPE_CHECKING:

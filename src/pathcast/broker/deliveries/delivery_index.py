@@ -34,7 +34,14 @@ import numpy as np
 from pathcast.kernels import Int32s, Int64s
 from pathcast.store import offsets_of
 
-from .delivery_index_kernels import DocumentMatches, Segments, SortedMatches, UInt16s, sort_documents, sort_segments
+from .matches_sorted_by_pattern_kernels import (
+    DocumentMatches,
+    Segments,
+    SortedMatches,
+    UInt16s,
+    sort_documents,
+    sort_segments,
+)
 
 # A run never spans more sequences than this: its places have 16 bits, and old runs are dropped as the log is trimmed.
 BLOCK: Final = 65_536

@@ -37,7 +37,7 @@ with extra("telemetry"):
 from ..sequencing.batch_processing import Processed
 from ..sequencing.sequencer_requests import Accepted, Publication, Rejected
 from ..settings.broker_sections import TelemetrySection
-from .trace_context import NAME, trace_of
+from .document_trace_attribute import NAME, trace_of
 
 _BATCHES: Final = 1_024
 

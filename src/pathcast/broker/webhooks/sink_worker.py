@@ -29,8 +29,8 @@ from ..api.delivery_wakeups import FEEDS, Wakeups
 from ..api.document_events import shown_document
 from ..broker import Broker
 from ..deliveries.delivery_leases import Delivery
+from ..observation.document_trace_attribute import trace_of
 from ..observation.metrics import Metrics
-from ..observation.trace_context import trace_of
 from ..sequencing.sequencer import StoppedError
 from .signing_keys import SigningKeys
 from .webhook_request import Message, Outcome, WebhookClient

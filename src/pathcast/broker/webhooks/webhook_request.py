@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 
 import httpx
 
-from ..observation.trace_context import NAME
+from ..observation.document_trace_attribute import NAME
 from .signatures import signed_headers
 from .sink_addresses import SinkError, checked_sink, resolved
 from .webhook_settings import WebhooksSection

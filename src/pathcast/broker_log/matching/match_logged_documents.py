@@ -21,9 +21,9 @@ from pathcast.kernels import Bools, Int32s, Int64s
 from pathcast.matching import Matcher
 
 from ..document_groups_from_log import LoggedDocuments
+from ..effective_feed_settings import UNLIMITED
 from ..feed_mediators import MediatorSpans
-from ..feed_settings import UNLIMITED
-from ..tenant_guards import GuardSpans
+from ..tenant_visibility_guards import GuardSpans
 from .subscription_spans import SubscriptionSpan
 
 

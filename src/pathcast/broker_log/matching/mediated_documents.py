@@ -28,8 +28,8 @@ from pathcast.mediation.schemas import nodes_of
 
 from ..broker_records import FeedMediator
 from ..document_groups_from_log import LoggedDocuments
+from ..effective_feed_settings import UNLIMITED
 from ..feed_mediators import MediatorSpans, mediator_at
-from ..feed_settings import UNLIMITED
 
 _KEPT: Final = 128
 # A mapping has a table of its elements and their names, in memory.

@@ -13,7 +13,7 @@ import numpy as np
 from pathcast.kernels import Int32s, Int64s, UInt8s
 
 from ..document_batch import BatchMaxima, DocumentBatch
-from ..document_batch_arrays_kernels import Attributes, Content, Elements, Texts, Values
+from ..document_batch_layout_kernels import Attributes, Content, Elements, Texts, Values
 from ..document_limits import Limits
 from ..expanded_name_table import Names
 from .character_kernels import PADDING

@@ -26,7 +26,7 @@ import numpy as np
 
 from pathcast.kernels import Bools, Int32s, Int64s, UInt8s, Writable, kernel, part
 
-from ..document_batch_arrays_kernels import Elements, Values
+from ..document_batch_layout_kernels import Elements, Values
 from .varint_kernels import put_bytes, put_number
 
 FORM = 2

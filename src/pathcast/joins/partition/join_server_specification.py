@@ -18,8 +18,8 @@ import numpy as np
 
 from pathcast.errors import QueryError, SchemaError
 
+from ..query.join_graph_schema import Schema
 from ..query.select_join_query import Selection
-from ..query.table_schema import Schema
 from ..schemes.scheme_registry import DEFAULT
 from ..schemes.semijoin_scheme import SemijoinScheme
 from ..schemes.semijoin_templates import Form

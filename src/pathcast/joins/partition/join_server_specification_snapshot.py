@@ -25,9 +25,9 @@ from pathcast.errors import PathcastError, SnapshotError
 from pathcast.kernels import AnyArray
 from pathcast.store import open_snapshot, read_manifest, reading_snapshot, write_snapshot
 
+from ..query.join_graph_schema import Schema
 from ..query.select_join_query import Selection
 from ..query.subscription_snapshot_codec import ASKED_ARRAYS, StoredAsked, asked_arrays
-from ..query.table_schema import Schema
 from ..schemes.semijoin_templates import Form
 from .join_server_specification import StandingJoins, SubscriptionSeries
 

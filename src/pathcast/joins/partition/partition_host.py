@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from pathcast.errors import SnapshotError
 from pathcast.messages import Scalar
 
-from ..query.table_schema import Row
+from ..query.join_graph_schema import Row
 from ..schemes.semijoin_group_deltas import Group
 from ..server.join_server import JoinServer
 from ..server.row_multisets import Bag

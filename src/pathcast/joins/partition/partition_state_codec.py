@@ -22,7 +22,7 @@ import msgspec
 
 from pathcast.store import MessagePack
 
-from ..query.table_schema import Row, Schema
+from ..query.join_graph_schema import Row, Schema
 
 _Int = Annotated[int, msgspec.Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
 _TYPES: dict[str, Any] = {

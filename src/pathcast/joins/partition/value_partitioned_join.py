@@ -28,8 +28,8 @@ import numpy as np
 from pathcast.errors import ChangeError, PathcastError
 from pathcast.messages import Message, Scalar
 
+from ..query.join_graph_schema import Draft, Row
 from ..query.order_preserving_key_encoding import Kind
-from ..query.table_schema import Draft, Row
 from ..query.value_text_conversion import plain_value, read_value
 from ..schemes.bulk_message_writer import EncodedMessages, message_writer
 from ..server.join_server import JoinServer, Step, wrong_change

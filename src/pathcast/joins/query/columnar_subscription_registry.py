@@ -19,10 +19,10 @@ from pathcast.messages import Interval
 
 from ..index.mmap_scratch_arrays import scratch
 from ..schemes.semijoin_templates import Form
+from .join_graph_schema import Draft, Edge, Schema
 from .join_subscription import Subscription
 from .order_preserving_key_encoding import FLOAT, INT, Kind
 from .select_join_query import Column, Query, Selection
-from .table_schema import Draft, Edge, Schema
 
 Numbers = Int64s | Floats
 Keys = Int64s

@@ -6,8 +6,8 @@ from typing import Any
 from pathcast.messages import Filter, Message
 
 from ..schemes.semijoin_templates import Form
+from .join_graph_schema import Edge
 from .select_join_query import Query
-from .table_schema import Edge
 
 
 class Subscription:

@@ -18,8 +18,8 @@ from typing import Any, TypeAlias
 from pathcast.errors import MessageError, QueryError, SchemaError
 from pathcast.messages import Interval, Scalar
 
+from .join_graph_schema import Draft, Edge, Schema
 from .order_preserving_key_encoding import kind_of
-from .table_schema import Draft, Edge, Schema
 
 Column: TypeAlias = tuple[str, str]
 

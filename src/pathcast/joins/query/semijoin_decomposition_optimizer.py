@@ -31,8 +31,8 @@ from ..schemes.semijoin_group_deltas import Group, IndexMaker
 from ..schemes.semijoin_scheme import SemijoinScheme
 from ..server.row_multisets import Bag
 from ..server.sorted_row_views import View
+from .join_graph_schema import Edge, Schema
 from .select_join_query import Query
-from .table_schema import Edge, Schema
 
 # A base table and the edge to the table that filters it.
 Option = tuple[str, int]

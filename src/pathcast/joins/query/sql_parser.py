@@ -20,9 +20,9 @@ from pathcast.errors import MessageError
 from pathcast.extras import extra
 from pathcast.messages import Interval, Scalar
 
+from .join_graph_schema import Draft, Schema
 from .order_preserving_key_encoding import DATE, INT, TIMESTAMP
 from .select_join_query import Column, Equation, Query, QueryDraft, named
-from .table_schema import Draft, Schema
 
 with extra("joins"):
     from sqlglot import Token, TokenType, exp, parse_one, tokenize

@@ -24,8 +24,8 @@ from pathcast.errors import PathcastError, SchemaError
 from pathcast.toml_files import TEXT, TEXTS, Kind, TomlFile, key, named_sections
 from pathcast.toml_files import reference as reference_of
 
+from .join_graph_schema import Schema
 from .row_extraction import Extraction
-from .table_schema import Schema
 
 
 def _list(value: Any, _: Path) -> tuple[str, ...]:

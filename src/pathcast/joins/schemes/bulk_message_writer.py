@@ -27,8 +27,8 @@ from ..index.clustered_semijoin_index import StabbingIndex
 from ..index.stabbing_partition_kernels import Clusters
 from ..index.window_query_kernels import BoxTrees
 from ..partition.partition_host import Part, RowEvent
+from ..query.join_graph_schema import Row
 from ..query.order_preserving_key_encoding import Kind
-from ..query.table_schema import Row
 from ..server.join_server import JoinServer
 from ..server.row_multisets import Bag
 from ..server.sorted_row_views import View

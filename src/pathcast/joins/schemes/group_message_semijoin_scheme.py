@@ -18,9 +18,9 @@ from typing import Any, NamedTuple
 from pathcast.messages import Message, Points, Scalar, Value
 
 from ..index.semijoin_index_protocol import Ends, Ids
+from ..query.join_graph_schema import Row
 from ..query.order_preserving_key_encoding import Kind
 from ..query.select_join_query import Column, Query
-from ..query.table_schema import Row
 from ..server.row_multisets import Bag
 from ..skylines.descriptive_skylines import Corners, describe
 from .reserved_message_attributes import (

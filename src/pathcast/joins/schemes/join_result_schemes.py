@@ -17,9 +17,9 @@ from typing import Any
 from pathcast.messages import Filter, Message, Points, Value
 
 from ..index.semijoin_index_protocol import Ends, Ids, SemijoinIndex
+from ..query.join_graph_schema import Edge
 from ..query.order_preserving_key_encoding import Kind
 from ..query.select_join_query import Classes, Column, Query
-from ..query.table_schema import Edge
 from ..server.row_multisets import Bag
 from ..server.sorted_row_views import View
 from .reserved_message_attributes import (

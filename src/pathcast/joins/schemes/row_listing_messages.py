@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from pathcast.messages import Interval, Message, Points, Scalar, Value
 
-from ..query.table_schema import Row
+from ..query.join_graph_schema import Row
 from ..server.row_multisets import Bag
 from .reserved_message_attributes import CHANGE, COME, GO, ROW, TO
 

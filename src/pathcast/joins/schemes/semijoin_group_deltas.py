@@ -28,8 +28,8 @@ from typing import Any, NamedTuple
 from pathcast.messages import Interval
 
 from ..index.semijoin_index_protocol import Comparison, Ends, Ids, Ranges, SemijoinIndex
+from ..query.join_graph_schema import Row
 from ..query.order_preserving_key_encoding import Kind
-from ..query.table_schema import Row
 from ..server.row_multisets import Bag
 from ..server.sorted_row_views import Run, View
 from ..skylines.skyline_around_point import envelope, inside

@@ -20,8 +20,8 @@ from typing import NamedTuple
 from pathcast.messages import Message
 
 from ..index.semijoin_index_protocol import Ends, Ids
+from ..query.join_graph_schema import Edge, Row
 from ..query.select_join_query import Column, Query
-from ..query.table_schema import Edge, Row
 from ..server.row_multisets import Bag
 from .row_listing_messages import Listing, passes
 from .semijoin_group_deltas import FilterEvent, Group, IndexMaker

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathcast.errors import MessageError
 from pathcast.messages import Filter, Interval, Points, Scalar, Value
 
+from ..query.join_graph_schema import Edge
 from ..query.select_join_query import Query
-from ..query.table_schema import Edge
 from .reserved_message_attributes import semijoin_filters, unicast
 
 _AXES = ("number", "table", "edge", "axes")

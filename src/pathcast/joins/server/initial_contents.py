@@ -15,7 +15,7 @@ from pathcast.messages import Message
 
 from ..partition.join_server_specification import StandingJoins
 from ..partition.value_partitioned_join import Parts
-from ..query.table_schema import Row
+from ..query.join_graph_schema import Row
 from ..schemes.row_listing_messages import Listing
 
 

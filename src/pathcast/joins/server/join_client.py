@@ -15,9 +15,9 @@ from typing import TypeVar
 from pathcast.errors import MessageError
 from pathcast.messages import Message, Points, Scalar, Value
 
+from ..query.join_graph_schema import Edge, Row, Schema
 from ..query.join_subscription import Subscription
 from ..query.select_join_query import Query
-from ..query.table_schema import Edge, Row, Schema
 from ..schemes.join_result_schemes import representatives
 from ..schemes.reserved_message_attributes import (
     ARRIVE,

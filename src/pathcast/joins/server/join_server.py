@@ -28,12 +28,12 @@ from pathcast.messages import Interval, Message
 from ..index.clustered_semijoin_index import stabbing_index
 from ..index.scan_index import ScanIndex
 from ..query.columnar_subscription_registry import Batch, Registry, read_batch
+from ..query.join_graph_schema import Draft, Row, Schema
 from ..query.join_subscription import Subscription
+from ..query.payload_table_split import Split
 from ..query.select_join_query import Column, Query, Selection
-from ..query.select_with_payload import Split
 from ..query.semijoin_decomposition_optimizer import Statistics, preferences
 from ..query.sql_parser import read_sql
-from ..query.table_schema import Draft, Row, Schema
 from ..schemes.join_result_schemes import ResultScheme
 from ..schemes.reserved_message_attributes import TO
 from ..schemes.row_listing_messages import changed_columns

@@ -10,7 +10,7 @@ Cost: a change takes one dict operation, and one insertion per view.
 
 from collections.abc import Iterator, Sequence
 
-from ..query.table_schema import Row, Schema
+from ..query.join_graph_schema import Row, Schema
 from .sorted_row_views import View
 
 

@@ -18,13 +18,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pathcast.documents.document_batch_arrays_kernels import Elements
+from pathcast.documents.document_batch_layout_kernels import Elements
 from pathcast.kernels import Int32s, Int64s, Matrix, UInt64s, Writable, kernel, part, rare
 from pathcast.kernels.hash_table_kernels import find_key, key_hash
 from pathcast.matching.arrays.bitset_kernels import ONE, mark_with_summary
 
-from ..streaming.value_tests_kernels import TestedValues
-from ..streaming.wanted_entries_and_answers_kernels import (
+from ..streaming.match_recording_kernels import (
     DONE,
     GATED,
     STAMP,
@@ -36,6 +35,7 @@ from ..streaming.wanted_entries_and_answers_kernels import (
     is_marked,
     open_gate,
 )
+from ..streaming.value_tests_kernels import TestedValues
 from ..yfilter.document_matching_kernels import GATE
 from ..yfilter.match_output_kernels import DETERMINED, FEW_PAIRS, LEVEL_STAMP, MARKED, PATHS, SATISFIED, TRIED
 from ..yfilter.postponed_selection_kernels import Queries, StepPlaces, select_on_stack

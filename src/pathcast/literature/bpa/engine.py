@@ -22,8 +22,8 @@ from pathcast.matching.table import PatternTable
 from pathcast.patterns.parsing import normalised
 from pathcast.store import offsets_of
 
-from ..streaming.streaming_engine import Arrays, EventScratch, TablesEngine
-from ..streaming.wanted_entries_and_answers_kernels import Answers, Wanted
+from ..streaming.match_recording_kernels import Answers, Wanted
+from ..streaming.streaming_engine_frame import Arrays, EventScratch, TablesEngine
 from ..yfilter import YFilterEngine
 from ..yfilter.match_output_kernels import DETERMINED, FEW_PAIRS, PATHS, SATISFIED, STATE_SIZE, TRIED
 from ..yfilter.pattern_decomposition import Queries

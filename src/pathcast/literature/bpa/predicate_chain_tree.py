@@ -43,7 +43,7 @@ from .document_matching_kernels import (
     LengthTable,
     PairIndex,
 )
-from .predicate_chain_tree_kernels import index_pairs, link_tags
+from .tag_pair_predicate_kernels import index_pairs, link_tags
 
 NONE = -1
 # The name with id k is tag k + 2.

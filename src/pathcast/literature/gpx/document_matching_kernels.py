@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pathcast.documents.document_batch_arrays_kernels import Attributes, Elements
+from pathcast.documents.document_batch_layout_kernels import Attributes, Elements
 from pathcast.kernels import Bools, Int32s, Int64s, UInt8s, Writable, kernel, part
 from pathcast.matching.arrays.bitset_kernels import read_few_marks
 

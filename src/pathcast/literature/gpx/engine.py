@@ -23,7 +23,7 @@ from pathcast.matching import Entries, Mask, Offsets, StreamMatches
 from pathcast.matching.results.match_expansion_kernels import merge_entries
 from pathcast.matching.table import PatternTable
 
-from ..streaming.streaming_engine import Bits, packed
+from ..streaming.streaming_engine_frame import Bits, packed
 from .automaton_delegation import Delegate
 from .document_matching_kernels import Results, Run, match_documents
 from .gpx_index import Arrays, build_index, kernel_index

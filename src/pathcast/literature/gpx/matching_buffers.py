@@ -5,7 +5,7 @@ import numpy as np
 from pathcast.documents import DocumentBatch
 from pathcast.kernels import Int32s
 
-from ..streaming.pattern_binding_table import binding_table, twice_as_large
+from ..streaming.pattern_binding_buffers import binding_table, twice_as_large
 from .document_matching_kernels import Index, MatchScratch
 from .publication_matching.attribute_filter_kernels import AttributeValues
 from .publication_matching.publication_enumeration_kernels import K_ROWS, L_ROWS, OpenPath, Publication

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 
 from pathcast.patterns import Node, Pattern
 
-from ..streaming.pattern_binding_table import MOST_PARTS
+from ..streaming.pattern_binding_buffers import MOST_PARTS
 from .step_positions import Place, Unencodable, place_of
 from .xpath_as_boolean_predicates import Predicate, elements_below, path_predicates, roots_in
 

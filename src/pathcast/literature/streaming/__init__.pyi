@@ -1,2 +1,2 @@
-from .streaming_engine import Arrays as Arrays
-from .streaming_engine import DelegatedPatterns as DelegatedPatterns
+from .streaming_engine_frame import Arrays as Arrays
+from .streaming_engine_frame import DelegatedPatterns as DelegatedPatterns

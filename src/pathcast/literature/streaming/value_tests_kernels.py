@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pathcast.documents.document_batch_arrays_kernels import Values
+from pathcast.documents.document_batch_layout_kernels import Values
 from pathcast.kernels import Int32s, UInt8s, Writable, part, rare
 from pathcast.matching.automaton.verify.value_condition_kernels import (
     ATTRIBUTE,

@@ -7,11 +7,10 @@ An event only finds the rows that it hits and those that are ready; the conseque
 for every event. So a match is reported at the tag that makes it certain, and a run can stop between any two tags.
 """
 
-from pathcast.documents.document_batch_arrays_kernels import Elements
+from pathcast.documents.document_batch_layout_kernels import Elements
 from pathcast.kernels import Int64s, Writable, kernel
 
-from ..streaming.value_tests_kernels import TestedValues
-from ..streaming.wanted_entries_and_answers_kernels import (
+from ..streaming.match_recording_kernels import (
     DONE,
     GATED,
     READ,
@@ -26,6 +25,7 @@ from ..streaming.wanted_entries_and_answers_kernels import (
     finish,
     waited_for,
 )
+from ..streaming.value_tests_kernels import TestedValues
 from .match_propagation_kernels import follow_rows, follow_twigs
 from .start_end_tag_kernels import close_document, end_tag, open_document, start_tag
 from .table_and_stack_layout_kernels import LEVEL, MARKED, TIME, Stacks, XTrieTables

@@ -7,7 +7,7 @@
                                                              the default engine's verifier
 
 Paper: "Efficient filtering of XML documents with XPath expressions" (Chan, Felber, Garofalakis, Rastogi, ICDE 2002),
-the engine inside the routers of papers/000 and papers/004. `streaming_engine.py` has the frame around the kernel.
+the engine inside the routers of papers/000 and papers/004. `streaming_engine_frame.py` has the frame around the kernel.
 
 Invariant: the tables are those of the pattern table as of the last `refresh`.
 Cost: at each element the rows whose substring ends there; see `document_matching_kernels.py`. Skipping takes a pass
@@ -24,9 +24,9 @@ from pathcast.documents import DocumentBatch
 from pathcast.kernels import Int32s
 from pathcast.matching import Mask
 
-from ..streaming.streaming_engine import Arrays, EventEngine
+from ..streaming.match_recording_kernels import Answers, Wanted
+from ..streaming.streaming_engine_frame import Arrays, EventEngine
 from ..streaming.value_tests_kernels import TestedValues
-from ..streaming.wanted_entries_and_answers_kernels import Answers, Wanted
 from .document_matching_kernels import run
 from .matching_buffers import Scratch
 from .pattern_decomposition import Twigs

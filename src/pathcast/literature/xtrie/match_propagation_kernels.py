@@ -18,8 +18,7 @@ import numpy as np
 from pathcast.kernels import part, rare
 from pathcast.matching.arrays.bitset_kernels import mark_with_summary
 
-from ..streaming.value_tests_kernels import selected
-from ..streaming.wanted_entries_and_answers_kernels import (
+from ..streaming.match_recording_kernels import (
     DONE,
     FEW_GATES,
     SKIPPING,
@@ -30,6 +29,7 @@ from ..streaming.wanted_entries_and_answers_kernels import (
     is_marked,
     open_gate,
 )
+from ..streaming.value_tests_kernels import selected
 from .table_and_stack_layout_kernels import (
     ALWAYS,
     AT_END,

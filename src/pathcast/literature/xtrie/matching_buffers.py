@@ -5,7 +5,7 @@ import numpy as np
 from pathcast.documents import DocumentBatch
 from pathcast.kernels import Int32s, UInt8s
 
-from ..streaming.streaming_engine import Arrays, EventScratch
+from ..streaming.streaming_engine_frame import Arrays, EventScratch
 from .table_and_stack_layout_kernels import (
     FEW_LEVELS,
     FEW_LIVE,

@@ -19,7 +19,7 @@ import numpy as np
 from pathcast.kernels import part
 from pathcast.matching.table.path_trie_kernels import child
 
-from ..streaming.wanted_entries_and_answers_kernels import SKIPPING, STAMP, WHY, is_marked
+from ..streaming.match_recording_kernels import SKIPPING, STAMP, WHY, is_marked
 from .table_and_stack_layout_kernels import (
     AT_END,
     FEW_OCCURRENCES,

@@ -17,7 +17,7 @@ import numpy as np
 from pathcast.kernels import AnyArray, Int32s, Int64s
 from pathcast.matching.table import Trie, flat
 
-from ..streaming.streaming_engine import Arrays
+from ..streaming.streaming_engine_frame import Arrays
 from .pattern_decomposition import NONE, Twigs
 from .substring_trie_tables_kernels import NewSubstrings, StepRuns, link_runs, link_suffixes
 from .table_and_stack_layout_kernels import (

@@ -9,7 +9,7 @@ from pathcast.kernels import Bools, Int32s, Matrix, UInt8s, UInt64s, Writable, k
 from pathcast.matching.arrays.bitset_kernels import ONE
 from pathcast.matching.table.path_trie_kernels import child, enter_child
 
-from ..streaming.wanted_entries_and_answers_kernels import is_marked
+from ..streaming.match_recording_kernels import is_marked
 from .table_and_stack_layout_kernels import N_IN, N_NEXT, N_OUT, N_REPORT, N_SUFFIX
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from pathcast.kernels import Int32s, Int64s, Matrix, UInt8s, Writable, part
 
-from ..streaming.wanted_entries_and_answers_kernels import OWN_REASON, OWN_STATE, is_marked
+from ..streaming.match_recording_kernels import OWN_REASON, OWN_STATE, is_marked
 
 # Columns of a node of the trie: pointers; ranges of plain rows, of leaf rows of twigs, and of leaf rows `*` below a row
 # with this substring; the number of its stack of occurrences (-1: none); its positions in the tree of pointers.

@@ -19,11 +19,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pathcast.documents.document_batch_arrays_kernels import Elements
+from pathcast.documents.document_batch_layout_kernels import Elements
 from pathcast.kernels import Int32s, Int64s, Matrix, Writable, kernel, part
 
-from ..streaming.value_tests_kernels import TestedValues
-from ..streaming.wanted_entries_and_answers_kernels import (
+from ..streaming.match_recording_kernels import (
     DONE,
     GATED,
     READ,
@@ -41,6 +40,7 @@ from ..streaming.wanted_entries_and_answers_kernels import (
     open_gate,
     waited_for,
 )
+from ..streaming.value_tests_kernels import TestedValues
 from .match_output_kernels import (
     FEW_ACTIVE,
     FEW_BINDINGS,

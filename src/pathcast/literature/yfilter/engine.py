@@ -6,7 +6,7 @@
                                                                      ▼
                                                                the default engine's verifier
 
-`streaming_engine.py` has the frame around the kernel.
+`streaming_engine_frame.py` has the frame around the kernel.
 
 Invariant: the network is that of the table as of the last `refresh`.
 Cost: a search for each active state and element; it grows with the number of paths that a document keeps alive.
@@ -17,8 +17,8 @@ from typing import ClassVar
 
 from pathcast.documents import DocumentBatch
 
-from ..streaming.streaming_engine import Arrays, EventEngine
-from ..streaming.wanted_entries_and_answers_kernels import Answers, Wanted
+from ..streaming.match_recording_kernels import Answers, Wanted
+from ..streaming.streaming_engine_frame import Arrays, EventEngine
 from .document_matching_kernels import run
 from .match_output_kernels import JOINED, STEPS, TRIED, VISITS
 from .matching_buffers import Scratch

@@ -10,7 +10,7 @@ import numpy as np
 from pathcast.kernels import part
 from pathcast.matching.arrays.bitset_kernels import mark_with_summary
 
-from ..streaming.wanted_entries_and_answers_kernels import OWN_REASON, OWN_STATE, WHY, announce, is_marked, is_spared
+from ..streaming.match_recording_kernels import OWN_REASON, OWN_STATE, WHY, announce, is_marked, is_spared
 
 # Further reasons to stop: what there is no room for.
 FEW_PENDING, FEW_BINDINGS, FEW_ACTIVE, FEW_PAIRS = range(OWN_REASON, OWN_REASON + 4)

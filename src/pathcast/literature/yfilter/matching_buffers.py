@@ -5,8 +5,8 @@ import numpy as np
 from pathcast.documents import DocumentBatch
 from pathcast.kernels import Int32s
 
-from ..streaming.pattern_binding_table import binding_table, twice_as_large
-from ..streaming.streaming_engine import Arrays, EventScratch
+from ..streaming.pattern_binding_buffers import binding_table, twice_as_large
+from ..streaming.streaming_engine_frame import Arrays, EventScratch
 from .document_matching_kernels import S_DEEP, V_ROWS, ActiveStates, RunScratch
 from .match_output_kernels import FEW_ACTIVE, FEW_BINDINGS, FEW_PENDING, STATE_SIZE
 from .nested_path_join_kernels import JoinScratch

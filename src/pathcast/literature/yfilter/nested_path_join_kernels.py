@@ -18,9 +18,9 @@ import numpy as np
 
 from pathcast.kernels import Bools, Int32s, Int64s, Matrix, Writable, rare
 
+from ..streaming.match_recording_kernels import STAMP
 from ..streaming.pattern_binding_table_kernels import FULL, BindingTable, binding
 from ..streaming.value_tests_kernels import all_selected
-from ..streaming.wanted_entries_and_answers_kernels import STAMP
 from .match_output_kernels import STEPS
 from .postponed_selection_kernels import T_COLUMNS, T_DEEP, T_SELECT, T_SELECT_END, T_SYMBOL
 

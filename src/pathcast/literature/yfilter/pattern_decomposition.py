@@ -20,7 +20,7 @@ from pathcast.matching.automaton.values import gate
 from pathcast.patterns import Node, Pattern
 from pathcast.patterns.parsing import PathEncoder, Steps
 
-from ..streaming.pattern_binding_table import MOST_PARTS
+from ..streaming.pattern_binding_buffers import MOST_PARTS
 from ..streaming.value_tests import Selections, branches, is_conjunctive, is_selection
 from .document_matching_kernels import GATE, JOIN, SELECT
 from .nested_path_join_kernels import N_COLUMNS

@@ -39,7 +39,7 @@ from .checkpoint_file import checkpoint_stamp, latest_checkpoint, read_checkpoin
 from .folder_lock import shared_lock, sole_lock
 from .segment_file import SegmentWriter, is_closed, segment_begins, segment_path, wal_path
 from .segment_reader import IdleConnections, RetiredError, SegmentReader
-from .write_ahead_log_check import check_write_ahead_log
+from .write_ahead_log_damage import check_write_ahead_log
 
 # Bytes of records per segment.
 SEGMENT_BYTES = 256 << 20

@@ -6,8 +6,9 @@
        compute the states      verify the patterns behind them on the document
 
 The automaton alone answers plain paths. A pattern with predicates is a candidate for the documents that open its gate
-and have its value, and is then verified on the element arrays (`tree_pattern_matcher.py`). Patterns added while
-documents are matched are first pending, then in a small delta, then with all others in the base (`index_updates.py`).
+and have its value, and is then verified on the element arrays (`candidate_search_and_verification.py`). Patterns added
+while documents are matched are first pending, then in a small delta, then with all others in the base
+(`index_updates.py`).
 
 Invariant: an answer is that of one `Generation`, the one that was current when the batch arrived.
 Cost: one hash look-up per element, one memory access per match; a new label path costs some 10 µs, once. With groups of
@@ -171,7 +172,7 @@ class AutomatonEngine:
         if numbers is None or made.base.trees is None:
             self._count(batch.element_count)
             return offsets, entries, walked
-        from .verify.tree_pattern_matcher import add_matches
+        from .verify.candidate_search_and_verification import add_matches
 
         parts = [(index.trees, gates) for index, gates in zip(made.indexes, opened, strict=True) if index.trees]
         matchers, of_matchers = zip(*parts, strict=True)

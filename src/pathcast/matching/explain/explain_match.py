@@ -12,11 +12,11 @@ from pathcast.patterns.parsing import parse_printed
 from ..subscriptions.subscriptions import Subscription, Subscriptions
 from .condition_node_sets import Truth, path_of, reached
 from .document_node_sets import DocumentNodes
-from .explained_xpath_text import Spelling
 from .explanation import Explanation
+from .findings_awaiting_locations import finished
 from .match_and_miss_reasons import Reasons
 from .node_locations import Locations
-from .unlocated_findings import finished
+from .step_and_condition_text import Spelling
 
 
 def explain(document: Document, subscriptions: Subscriptions, id: int) -> Explanation:

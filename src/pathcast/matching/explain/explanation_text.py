@@ -6,8 +6,8 @@ Each line comes with its tone, so that a terminal can colour it.
 from collections.abc import Iterator
 from typing import Literal
 
-from .explained_xpath_text import quoted
 from .explanation import Explanation, Finding, Place
+from .step_and_condition_text import quoted
 
 Tone = Literal["match", "miss", "plain", "yes", "no"]
 

@@ -21,11 +21,11 @@ from pathcast.patterns import AllOf, AnyOf, Compare, Condition, First, Node, Not
 
 from .condition_node_sets import Step, Truth, path_of, reached
 from .document_node_sets import NOTHING, Contexts, NodeSet, kind_of
-from .explained_xpath_text import Spelling, quoted, wanted
 from .explanation import SHOWN
+from .findings_awaiting_locations import Draft, Spot, spot
 from .missing_node_hints import Absence
 from .nearest_failing_values import Near, Nearness
-from .unlocated_findings import Draft, Spot, spot
+from .step_and_condition_text import Spelling, quoted, wanted
 
 # A longer number is quoted and cut like other values.
 _BARE = 40

@@ -13,9 +13,9 @@ from pathcast.documents import local_part
 from pathcast.patterns import WILDCARD, Node
 
 from .document_node_sets import Contexts, DocumentNodes, NodeSet, kind_of
-from .explained_xpath_text import Spelling
 from .explanation import SHOWN
-from .unlocated_findings import Draft, spot
+from .findings_awaiting_locations import Draft, spot
+from .step_and_condition_text import Spelling
 
 _LISTED = 5
 

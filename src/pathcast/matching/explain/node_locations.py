@@ -16,7 +16,7 @@ from pathcast.documents import Document
 from pathcast.kernels import Int64s
 
 from .document_node_sets import DocumentNodes, NodeSet
-from .explained_xpath_text import Spelling
+from .step_and_condition_text import Spelling
 
 _DEEPEST = 64
 _PIECE = 1 << 20

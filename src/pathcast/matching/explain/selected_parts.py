@@ -21,7 +21,7 @@ from pathcast.patterns import AllOf, AnyOf, Condition, Namespaces, Node, Pattern
 
 from .condition_node_sets import Truth, reached
 from .document_node_sets import Contexts, DocumentNodes, NodeSet
-from .explained_xpath_text import Spelling
+from .step_and_condition_text import Spelling
 
 _TAG: Final = re.compile(rb"""<[^\s/>]+(?:[^>"']|"[^"]*"|'[^']*')*>""")
 _ATTRIBUTE: Final = re.compile(rb"""([^\s=<>/"']+)\s*=\s*(?:"[^"]*"|'[^']*')""")

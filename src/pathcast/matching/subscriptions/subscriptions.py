@@ -1,9 +1,9 @@
 """Subscriptions: who wants what. Each has an id, an XPath and, optionally, a subscriber's name.
 
 Ids are positive 32-bit integers: 1, 2, 3, … in order, or chosen by the caller; `add` never assigns a number again.
-Subscriptions are stored as columns, not objects (`subscription_columns.py`): an id, the number of its pattern and the
-number of its subscriber, 12 bytes, and its text only if it differs from the pattern's normal form. For matching, they
-are also stored by pattern (`subscriptions_by_pattern.py`).
+Subscriptions are stored as columns, not objects (`subscription_column_store.py`): an id, the number of its pattern and
+the number of its subscriber, 12 bytes, and its text only if it differs from the pattern's normal form. For matching,
+they are also stored by pattern (`subscriptions_by_pattern.py`).
 
 Invariant: a method that raises leaves the set unchanged. Any thread may call all methods: changes are serialised, and
 `expansion`, which matchers use, never waits. `version` grows by one with every change.
@@ -32,8 +32,7 @@ from ..results.subscriptions_by_pattern import Rows
 from ..table.pattern_table import EnteredPatterns, PatternTable
 from ..tuning import Tuning
 from .bounded_decompression import AMPLIFICATION
-from .subscriber_names import NOBODY, Owners
-from .subscription_checks import (
+from .id_and_subscriber_checks import (
     Ids,
     check_count,
     check_namespaces,
@@ -43,7 +42,8 @@ from .subscription_checks import (
     checked_ids,
     checked_subscribers,
 )
-from .subscription_columns import Columns
+from .subscriber_names import NOBODY, Owners
+from .subscription_column_store import Columns
 from .subscription_files import read_rows
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ from ..mappings.object_tree_rewriter import LIMIT
 from ..mappings.operators_by_schema_node import Plan
 from . import rewritten_element_output_kernels as rows
 from .operator_plan_arrays import Tables, tables_of
-from .rewriting_layout_kernels import (
+from .rewriting_table_layout_kernels import (
     C_ATTRIBUTES,
     C_BYTES,
     C_ELEMENTS,

@@ -14,14 +14,14 @@ from pathcast.documents import Names
 from pathcast.kernels import Int32s
 
 from ..mappings.operators_by_schema_node import Down, Into, NodePlan, Place, Plan, Up
-from . import rewriting_layout_kernels as rows
-from .rewriting_layout_kernels import NONE, RewritingPlan
+from . import rewriting_table_layout_kernels as rows
+from .rewriting_table_layout_kernels import NONE, RewritingPlan
 from .schema_node_lookup_kernels import SchemaNodes
 
 
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """A plan as arrays; `rewriting_layout_kernels.py` names the rows of `nodes`."""
+    """A plan as arrays; `rewriting_table_layout_kernels.py` names the rows of `nodes`."""
 
     small: Int32s  # by a name's id: its number in this mapping
     root: int  # that of the root's name

@@ -20,7 +20,7 @@ from pathcast.documents import DocumentBatch
 from pathcast.errors import PathcastError
 from pathcast.kernels import Int32s, Int64s
 from pathcast.literature.streaming import Arrays, DelegatedPatterns
-from pathcast.literature.streaming.wanted_entries_and_answers_kernels import GATED, SKIPPING, STREAM, WHY, WRITTEN
+from pathcast.literature.streaming.match_recording_kernels import GATED, SKIPPING, STREAM, WHY, WRITTEN
 from pathcast.literature.xtrie import RunInputs, XTrieEngine
 from pathcast.literature.xtrie.table_and_stack_layout_kernels import UNDECIDED
 from pathcast.matching import Entries, Offsets

@@ -18,8 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pathcast.kernels import Int32s, Int64s, Writable, kernel, rare
-from pathcast.literature.streaming.value_tests_kernels import TestedValues
-from pathcast.literature.streaming.wanted_entries_and_answers_kernels import (
+from pathcast.literature.streaming.match_recording_kernels import (
     DONE,
     GATED,
     OWN_REASON,
@@ -32,6 +31,7 @@ from pathcast.literature.streaming.wanted_entries_and_answers_kernels import (
     finish,
     wipe,
 )
+from pathcast.literature.streaming.value_tests_kernels import TestedValues
 from pathcast.literature.xtrie.match_propagation_kernels import credit, follow_rows, follow_twigs, partial_at
 from pathcast.literature.xtrie.start_end_tag_kernels import close_document, end_tag, open_document, start_tag
 from pathcast.literature.xtrie.table_and_stack_layout_kernels import (
@@ -50,7 +50,7 @@ from pathcast.literature.xtrie.table_and_stack_layout_kernels import (
     is_settled,
 )
 
-from .rewriting_layout_kernels import NONE, STAY, TOO_LARGE, TOO_MANY_ROOTS, RewritingPlan
+from .rewriting_table_layout_kernels import NONE, STAY, TOO_LARGE, TOO_MANY_ROOTS, RewritingPlan
 from .virtual_rewriting_walk_kernels import (
     A_KEPT_END,
     A_NEXT,

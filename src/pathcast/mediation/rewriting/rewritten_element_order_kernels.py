@@ -16,7 +16,7 @@ import numpy as np
 
 from pathcast.kernels import Int32s, Int64s, Matrix, Writable, kernel, part
 
-from .rewriting_layout_kernels import (
+from .rewriting_table_layout_kernels import (
     C_ATTRIBUTES,
     C_BYTES,
     C_DEPTH,
@@ -69,7 +69,7 @@ from .rewriting_layout_kernels import (
     RewritingPlan,
     span,
 )
-from .rewritten_content_list_kernels import append, make, owner_of, take_attributes
+from .rewritten_child_list_kernels import append, make, owner_of, take_attributes
 
 
 class LinkedDocuments(NamedTuple):

@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pathcast.documents.document_batch_arrays_kernels import Elements, Values
+from pathcast.documents.document_batch_layout_kernels import Elements, Values
 from pathcast.kernels import Int32s, Int64s, Matrix, UInt8s, Writable, kernel, part
 
-from .rewriting_layout_kernels import (
+from .rewriting_table_layout_kernels import (
     ELEMENT,
     MARKER,
     N_ATTRIBUTES,

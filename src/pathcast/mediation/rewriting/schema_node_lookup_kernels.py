@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pathcast.documents.document_batch_arrays_kernels import Attributes, Elements, Texts
+from pathcast.documents.document_batch_layout_kernels import Attributes, Elements, Texts
 from pathcast.kernels import Bools, Int32s, Matrix, UInt64s, Writable, kernel, part
 
-from .rewriting_layout_kernels import N_ATTRIBUTES, NONE, RewritingPlan, span
+from .rewriting_table_layout_kernels import N_ATTRIBUTES, NONE, RewritingPlan, span
 
 LOW = np.uint64(63)
 

@@ -22,7 +22,7 @@ import numpy as np
 from pathcast.kernels import Int32s, Int64s, Matrix, Writable, part, rare
 from pathcast.literature.xtrie.table_and_stack_layout_kernels import ATTRIBUTES_STAY, CONTENT_STAYS, NO_ATTRIBUTES
 
-from .rewriting_layout_kernels import (
+from .rewriting_table_layout_kernels import (
     DOWN,
     INTO,
     N_ATTRIBUTES,

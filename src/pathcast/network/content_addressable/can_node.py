@@ -28,7 +28,7 @@ import numpy as np
 
 from pathcast.kernels import Int64s
 
-from ..tree.filter_table import FilterTable
+from ..tree.filter_covering_index import FilterTable
 from ..tree.forwarding_table_node import Step
 from .can_coordinate_space import Space
 from .filter_bounding_hulls import Cell, Extent, both, united

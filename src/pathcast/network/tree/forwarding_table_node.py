@@ -11,7 +11,7 @@ filter is removed, the filters that it covered are checked again, and so are the
 node on the way forwards a message that matches a filter.
 
 Locality: a node reads its own table and the message or announcement that it processes.
-Cost: matching as in `filter_table.py`; per node, a change looks up the filters that cover it and, if it is
+Cost: matching as in `filter_covering_index.py`; per node, a change looks up the filters that cover it and, if it is
 announced, the filters that it covers.
 """
 
@@ -24,7 +24,7 @@ import numpy as np
 from ..content_addressable.filter_point_index import maximal
 from ..content_addressable.filter_point_transformation import Probe, Shaped
 from ..content_addressable.zone_boxes import Box
-from .filter_table import FilterTable
+from .filter_covering_index import FilterTable
 
 LOCAL = -1
 

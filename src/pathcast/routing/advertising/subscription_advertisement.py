@@ -25,8 +25,8 @@ from pathcast.store import offsets_of
 from ..annotations.advertised_annotation_hints import ChangingDerived
 from ..annotations.data_pattern_occurrences import DataPatterns
 from ..annotations.document_annotations import Bound, Mask, is_short
-from ..table.entry_and_target_sets_kernels import expire_behind, list_behind, mark_alone, mark_behind
 from ..table.needed_document_values import Needs
+from ..table.ruled_out_entries_and_targets_kernels import expire_behind, list_behind, mark_alone, mark_behind
 from .subscriptions_by_wildcard_bindings import Simple, StoredSimple
 
 MOST_REMEMBERED = 1 << 12

@@ -17,7 +17,7 @@ from pathcast.documents import DocumentBatch
 
 from ..forwarding_policy import Policy
 from ..router import Router
-from ..table.entry_and_target_sets_kernels import pick
+from ..table.ruled_out_entries_and_targets_kernels import pick
 from .aggregate_wildcard_binder import fitting
 from .data_pattern_occurrences import SeenPaths
 from .document_annotations import Annotations, Bound, LastPlaces, Mask

@@ -26,7 +26,7 @@ from pathcast.matching.table import PatternTable
 from pathcast.patterns import Namespaces, Pattern
 from pathcast.store import offsets_of
 
-from .entry_and_target_sets_kernels import gather_targets, leave_out, mark_targets
+from .ruled_out_entries_and_targets_kernels import gather_targets, leave_out, mark_targets
 
 Mask = Bools
 _NOTHING: Mask = np.zeros(0, dtype=np.bool_)

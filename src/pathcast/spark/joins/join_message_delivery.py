@@ -1,6 +1,6 @@
 """Deliveries of joins: each message goes to the subscriptions with a filter that matches it, and to no others.
 
-Only the filters decide (`pathcast.network.join_message_matcher`), as in a content-based network. The filters can be
+Only the filters decide (`pathcast.network.join_message_recipients`), as in a content-based network. The filters can be
 split into shards, by the ids of subscriptions: every message is matched against every shard, and a worker holds the
 filters of one shard.
 

@@ -5,7 +5,7 @@
 The changes under one join value of one edge need no other rows (`pathcast.joins.partition.value_partitioned_join`), so
 edge and join value are the key of the state: one value per key, in Spark's state store (RocksDB), with the rows of both
 tables as package joins writes them. Events of one key arrive as one row and its messages leave as one
-(`table_changes_by_key.py`, `join_message_packing.py`), so that a key costs one read, one write and few rows per
+(`table_change_fan_out.py`, `join_message_rows_by_key.py`), so that a key costs one read, one write and few rows per
 micro-batch.
 
 Invariant: messages are those of one server, in the order of `sequence` under each key. An event is applied with the
@@ -33,8 +33,8 @@ from pathcast.joins.partition import Event, Parts, StandingJoins
 
 from ..matching.input_column_checks import ERROR
 from .extract_rows import CHANGE, ROW, SEQUENCE, TABLE
-from .join_message_packing import ANSWERED, MESSAGES, Refusal, pack, pack_refused, unfold
-from .table_changes_by_key import FANNED, LETTER, REFUSED, TIME, TIMED, VALUES, fanning
+from .join_message_rows_by_key import ANSWERED, MESSAGES, Refusal, pack, pack_refused, unfold
+from .table_change_fan_out import FANNED, LETTER, REFUSED, TIME, TIMED, VALUES, fanning
 from .worker_join_subscriptions import Subscribed, find_subscriptions
 
 _PROVIDER = "spark.sql.streaming.stateStore.providerClass"

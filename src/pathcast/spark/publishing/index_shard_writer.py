@@ -27,7 +27,7 @@ from pyspark.sql import functions as f
 
 from pathcast.matching import Subscriptions
 
-from ..sessions.server_checkpoint import checkpoint
+from ..sessions.connect_local_checkpoint import checkpoint
 from .index_shards import SHARD
 from .index_versions import check_home, parts_folder, turn, versions
 from .parallel_pattern_compilation import Settings

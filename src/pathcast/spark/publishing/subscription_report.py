@@ -20,7 +20,7 @@ from pyspark.sql import DataFrame
 
 from pathcast.errors import PathcastError
 
-from ..sessions.server_checkpoint import checkpoint
+from ..sessions.connect_local_checkpoint import checkpoint
 from .task_error_codec import read_failure, write_failure
 
 # The columns of an invalid row in a report.

@@ -9,7 +9,7 @@ from pathcast_lab.harness.experiment_result import JudgedClaim, Published
 from pathcast_lab.harness.publishing.chart_data import Chart, Panel, Series
 from pathcast_lab.harness.publishing.markdown_report import cell, render, shown_scales, table
 from pathcast_lab.harness.publishing.published_records import load_records, published
-from pathcast_lab.harness.publishing.result_pages import OTHERS, PAGES, page_of
+from pathcast_lab.harness.publishing.result_page_definitions import OTHERS, PAGES, page_of
 
 HELD = JudgedClaim("ours is faster", "paper, §1", Verdict.HELD, "5 times", "3 times", "we measure in a hurry")
 NOT_HELD = dataclasses.replace(HELD, verdict=Verdict.NOT_HELD, measured="2 times")

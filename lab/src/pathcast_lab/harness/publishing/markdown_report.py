@@ -15,7 +15,7 @@ from ..claims import Verdict
 from ..experiment_registry import SCALES
 from ..experiment_result import JudgedClaim, Published
 from ..result_rows import Value
-from .result_pages import OTHERS, PAGES, Page, page_of
+from .result_page_definitions import OTHERS, PAGES, Page, page_of
 
 NO_VERSION = "Measured before code versions were recorded."
 MOST_NOTES = 6

@@ -25,8 +25,8 @@ from ..source_version import source_hash
 from .chart_data import Chart
 from .chart_drawing import draw_svg
 from .markdown_report import render, shown_scales
-from .result_pages import page_of
-from .result_plots import chart_of
+from .plot_declarations import chart_of
+from .result_page_definitions import page_of
 
 RECORDS, PLOTS = "records", "plots"
 

@@ -22,7 +22,7 @@ from starlette.responses import Response
 from pathcast.documents import Entry, EntryPath, Limits, entries_of, parse_entry_path
 from pathcast.errors import PatternError
 
-from ...observation.trace_context import NAME, with_trace
+from ...observation.document_trace_attribute import NAME, with_trace
 from ...sequencing.sequencer_requests import Accepted, Publication, Rejected
 from ..event_loop_completions import Awaited
 from ..metrics import metrics_of
@@ -32,7 +32,7 @@ from ..publications.cloud_events import EVENTS, CloudEvent, Event, events_of
 from ..publications.publication_results import BatchResult, Published, event_result, published_result
 from ..request_bodies import answer, body_of, decoded
 from ..request_context import access_of, broker_of, completions_of, feed_of, quotas_of, tracing_of
-from ..request_sender import Access
+from ..sender_access_rights import Access
 
 BATCH: Final = "application/cloudevents-batch+json"
 SINGLE: Final = "application/cloudevents+json"

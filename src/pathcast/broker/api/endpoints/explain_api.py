@@ -21,7 +21,7 @@ from ..openapi import Content, Text, WholeNumber, describes
 from ..problems import ProblemError
 from ..request_bodies import answer, body_of
 from ..request_context import access_of, broker_of, checked_name
-from .health_and_document_api import not_a_document
+from .health_and_stored_document_api import not_a_document
 from .subscriptions_api import ids_for
 
 PAGE: Final = 1_000

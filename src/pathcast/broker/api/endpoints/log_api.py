@@ -25,8 +25,8 @@ from pathcast.broker_log import KINDS
 from pathcast.errors import LimitError
 from pathcast.log import ReadLease
 
+from ...arrow_log_stream import RANGE, LogReading, Wanted
 from ...broker import Broker
-from ...log_reading import RANGE, LogReading, Wanted
 from ..openapi import Answer, Choice, Content, Text, WholeNumber, describes
 from ..problems import ProblemError
 from ..request_bodies import JSON_BYTES, answer, body_of, decoded

@@ -13,7 +13,7 @@ from ..openapi import Answer, Content, describes
 from ..problems import ProblemError
 from ..request_bodies import JSON_BYTES, answer, body_of, decoded
 from ..request_context import access_of
-from ..request_sender import LOCAL, Access
+from ..sender_access_rights import LOCAL, Access
 
 
 class SessionRequest(Struct, forbid_unknown_fields=True):

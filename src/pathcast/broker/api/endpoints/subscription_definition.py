@@ -19,7 +19,7 @@ from pathcast.patterns import parse
 
 from ..problems import ProblemError, problem_of
 from ..request_context import checked_name
-from ..request_sender import Access
+from ..sender_access_rights import Access
 from .delivery_start import sequence_of
 
 # Bounds on one expression and its namespaces.

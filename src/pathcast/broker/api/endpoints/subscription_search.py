@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from pathcast.broker_log import BrokerState, StandingSubscription
 
-from ..request_sender import Access
+from ..sender_access_rights import Access
 
 # Subscriptions that one page looks at, and how many ids are fetched at a time.
 EXAMINED: Final = 20_000

@@ -18,7 +18,7 @@ from ..openapi import NDJSON, Answer, Choice, Content, Header, Text, WholeNumber
 from ..problems import ProblemError, problem_of
 from ..request_bodies import JSON_BYTES, answer, body_of, decoded
 from ..request_context import access_of, broker_of, checked_name, quotas_of, result_of, subscription_of, webhooks_of
-from ..request_sender import Access
+from ..sender_access_rights import Access
 from .subscription_definition import Definition, Subscription, record_of, shown
 from .subscription_search import count, page, page_of_troubled, wanted_by
 

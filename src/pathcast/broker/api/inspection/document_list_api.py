@@ -21,14 +21,14 @@ from pathcast.log import LogEntry, LogError, TrimmedError
 from ...broker import Broker
 from ...deliveries.newest_documents import WantedDocuments, newest_documents
 from ..document_events import ShownDocument, shown_document
-from ..endpoints.health_and_document_api import not_a_document
+from ..endpoints.health_and_stored_document_api import not_a_document
 from ..endpoints.subscription_search import EXAMINED, page, wanted_by
 from ..openapi import Choice, Text, WholeNumber, describes
 from ..openapi.parameters import IN_PATHS
 from ..problems import ProblemError
 from ..request_bodies import answer
 from ..request_context import access_of, broker_of, checked_name, wakeups_of
-from ..request_sender import Access
+from ..sender_access_rights import Access
 
 PAGE: Final = 1_000
 # Bytes of bodies in one answer: further documents come with the next page.

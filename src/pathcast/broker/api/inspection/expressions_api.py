@@ -25,13 +25,13 @@ from pathcast.patterns import AllOf, AnyOf, Compare, Condition, First, Node, Not
 
 from ...broker import Broker
 from ...deliveries.newest_documents import WantedDocuments, newest_documents
-from ..endpoints.health_and_document_api import not_a_document
+from ..endpoints.health_and_stored_document_api import not_a_document
 from ..endpoints.subscription_definition import FEEDS, NAMESPACES
 from ..openapi import Content, describes
 from ..problems import ProblemError, problem_of
 from ..request_bodies import answer, body_of, decoded
 from ..request_context import access_of, broker_of, checked_name
-from ..request_sender import Access
+from ..sender_access_rights import Access
 
 # Parts that a trial returns, documents that a count looks at, and seconds that it takes at most.
 PARTS: Final = 500

@@ -18,7 +18,7 @@ from ...observation.recent_activity import STEP, RecentActivity
 from ..openapi import describes
 from ..request_bodies import answer
 from ..request_context import access_of, broker_of
-from ..request_sender import Access
+from ..sender_access_rights import Access
 
 # Requests that wait for a batch: more mean that the broker gets more than it can do.
 _WAITING: Final = 1_000

@@ -26,7 +26,7 @@ from ...tokens.token import TokenRecord
 from ...tokens.token_file import Tokens
 from ...workbench.pages import is_page
 from ..problems import ProblemError, answered
-from ..request_sender import LOCAL, Access
+from ..sender_access_rights import LOCAL, Access
 from .browser_session import OPEN_OPERATIONS, check_change, check_origin, csrf_token, token_in_cookie
 
 # Asked by machines that start and watch the server; the answers hold no data.

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pathcast.documents.document_batch_arrays_kernels import Attributes
+from pathcast.documents.document_batch_layout_kernels import Attributes
 from pathcast.kernels import Floats, Int8s, Int32s, Int64s, UInt8s, UInt64s, Writable, part, rare
 from pathcast.kernels.hash_table_kernels import FNV_PRIME, FNV_SEED, find_key, probe
 from pathcast.matching.automaton.values.value_comparison_kernels import number, same_text

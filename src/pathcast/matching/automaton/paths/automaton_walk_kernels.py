@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pathcast.documents.document_batch_arrays_kernels import Elements
+from pathcast.documents.document_batch_layout_kernels import Elements
 from pathcast.kernels import Cube, Int32s, Int64s, Matrix, UInt64s, Writable, kernel, part
 
 from ...arrays.bitset_kernels import mark, mark_with_summary, read_few_marks, read_marks

@@ -1,7 +1,7 @@
 """All gates that a document's states open, for documents that need full verification.
 
-A walk lists only the gates with waiting patterns (`tree_pattern_matcher.py`); patterns that joins decide need their
-gates only for documents that joins cannot decide.
+A walk lists only the gates with waiting patterns (`candidate_search_and_verification.py`); patterns that joins decide
+need their gates only for documents that joins cannot decide.
 """
 
 from itertools import pairwise

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pathcast.documents.document_batch_arrays_kernels import Elements
+from pathcast.documents.document_batch_layout_kernels import Elements
 from pathcast.kernels import Bools, Int32s, Int64s, UInt64s, Writable, kernel
 
 from ...arrays.bitset_kernels import mark

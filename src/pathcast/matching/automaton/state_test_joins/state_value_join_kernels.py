@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pathcast.documents.document_batch_arrays_kernels import Elements, Values
+from pathcast.documents.document_batch_layout_kernels import Elements, Values
 from pathcast.kernels import (
     Bools,
     Floats,

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pathcast.documents.document_batch_arrays_kernels import Elements
+from pathcast.documents.document_batch_layout_kernels import Elements
 from pathcast.kernels import Bools, Int32s, Int64s, Matrix, UInt64s, Writable, kernel, lowest_bit, part, prefetch, rare
 
 from ..paths.lazy_determinisation_kernels import Automaton

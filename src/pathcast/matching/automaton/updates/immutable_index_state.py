@@ -23,7 +23,7 @@ from ..paths.lazy_determinisation import States
 from .pending_paths_kernels import PendingBits
 
 if TYPE_CHECKING:
-    from ..verify.tree_pattern_matcher import CandidateMatcher
+    from ..verify.candidate_search_and_verification import CandidateMatcher
 
 
 # Names of a batch that are not in the table have symbol 0; this many zeros are kept ready.

@@ -33,7 +33,7 @@ from .immutable_index_state import Generation, Index, symbols_for
 from .pending_paths import PendingPaths
 
 if TYPE_CHECKING:
-    from ..verify.tree_pattern_matcher import GatedTrees
+    from ..verify.candidate_search_and_verification import GatedTrees
     from ..verify.tree_pattern_store import TreeLayout, TreeStore
 
 # Computing this many plain paths takes as long as one tree.

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pathcast.documents.document_batch_arrays_kernels import Elements, Values
+from pathcast.documents.document_batch_layout_kernels import Elements, Values
 from pathcast.kernels import Bools, Floats, Int32s, Int64s, UInt8s, UInt64s, Writable, kernel, part, rare
 
 from ...arrays.bitset_kernels import Marks, mark_with_summary, read_few_marks

@@ -106,7 +106,7 @@ class ValueKey(NamedTuple):
 
 @part
 def value_at(start, length, content):
-    """The bytes of a value of a document (`document_batch_arrays_kernels.py`)."""
+    """The bytes of a value of a document (`document_batch_layout_kernels.py`)."""
     if start >= 0:
         return Value(content.data, start, int(length))
     return Value(content.arena, -1 - start, int(length))

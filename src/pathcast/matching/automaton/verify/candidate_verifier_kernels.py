@@ -28,7 +28,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pathcast.documents.document_batch_arrays_kernels import Elements, Values
+from pathcast.documents.document_batch_layout_kernels import Elements, Values
 from pathcast.kernels import Bools, Int32s, Int64s, Matrix, Writable, kernel, part, prefetch, rare
 
 from .boolean_test_kernels import passing

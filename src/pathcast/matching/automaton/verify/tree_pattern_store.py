@@ -42,8 +42,8 @@ from ..values.required_path_gate import gate, in_order
 from ..values.required_value_test_arrays import ClauseRows, Clauses, some_of
 from ..values.value_test_table import DemandTable
 from ..values.value_test_table_kernels import ValueTests
+from .candidate_search_and_verification import CandidateMatcher, GatedTrees
 from .candidate_verifier import Verifier
-from .tree_pattern_matcher import CandidateMatcher, GatedTrees
 
 _DEMANDS, _VERIFIER, _ACCESS, _BOUND, _JOINS = "demands_", "verifier_", "access_", "bound_", "joins_"
 _TWIGS, _TWIG_ROWS, _CLAUSES = "twigs_", "twig_rows_", "clauses_"

@@ -1,7 +1,7 @@
 """Recipients: the subscriptions that a message of standing joins is for, among all subscriptions or a share of them.
 
 A message is delivered to a subscription if one of its filters matches (§2.1 of the select-join paper). A table of
-filters evaluates all at once (`filter_table.py`): subscriptions that were given as arrays are rows of
+filters evaluates all at once (`filter_covering_index.py`): subscriptions that were given as arrays are rows of
 coordinates, which usually decide; a filter object is created only where they cannot (whole numbers beyond 53 bits). A
 message to one subscription names the subscription.
 
@@ -22,7 +22,7 @@ from pathcast.kernels import AnyArray, Int64s
 from pathcast.messages import Filter, Message
 
 from .content_addressable.filter_point_transformation import Probe, shape
-from .tree.filter_table import FilterTable
+from .tree.filter_covering_index import FilterTable
 
 Ids = Int64s
 _EXACT = 1 << 53

@@ -23,7 +23,7 @@ from pathcast.store import MessagePack
 from ..arrow_to_spark_types import spark_schema
 from ..matching.arrow_document_columns import ERROR_TYPE, binary_column
 from .extract_rows import SEQUENCE
-from .table_changes_by_key import FANNED, LETTER
+from .table_change_fan_out import FANNED, LETTER
 
 ANSWERED = t.StructType(
     [*FANNED.fields[:2], t.StructField("answers", t.BinaryType()), t.StructField("refused", t.BinaryType())]

@@ -6,7 +6,7 @@ import pytest
 
 from pathcast import SchemaError
 from pathcast.joins import Schema
-from pathcast.joins.query.table_schema import Draft
+from pathcast.joins.query.join_graph_schema import Draft
 from pathcast.joins.query.table_schema_file import read_schema_file, reference
 
 

@@ -1,7 +1,8 @@
 """Compilation with Numba: the machine code of a kernel, and of the functions inside it.
 
 Only a process that compiles imports this file: kernels on disk are loaded without Numba (`machine_code.py`). What
-kernel sources define (`kernel_compiler.py`, `instructions.py`) becomes an object of Numba when a kernel refers to it.
+kernel sources define (`kernel_compiler.py`, `instruction_decorator.py`) becomes an object of Numba when a kernel
+refers to it.
 
 Cost: a second or more per kernel; most of it is spent in Numba's analysis and in LLVM's optimiser.
 """
@@ -15,7 +16,7 @@ from numba import types
 from numba.core.registry import cpu_target
 from numba.extending import typeof_impl
 
-from .instructions import Instruction
+from ..instruction_decorator import Instruction
 from .kernel_compiler import Function, Kernel, KernelFunction, LazyKernel
 from .kernel_linking import ApartCompiler, KernelCompiler, PartCompiler
 from .machine_code import MachineCode

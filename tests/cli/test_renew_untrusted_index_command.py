@@ -2,7 +2,7 @@ import typer
 from typer.testing import CliRunner
 
 import pathcast
-from pathcast.cli.renew_command import renew
+from pathcast.cli.renew_untrusted_index_command import renew
 from pathcast.errors import SnapshotError
 
 app = typer.Typer()

@@ -9,7 +9,7 @@ from pathcast.joins import Schema, select
 from pathcast.joins.partition.join_server_specification import StandingJoins
 from pathcast.joins.schemes.reserved_message_attributes import TO
 from pathcast.messages import Message
-from pathcast.network.join_message_matcher import Recipients
+from pathcast.network.join_message_recipients import Recipients
 from tests.joins.test_value_partitioned_join import history
 from tests.joins.world import JOINS, TABLES, draw_query
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pathcast.log import Log, LogEntry, LogError, LogRecord, SqliteLog, TrimmedError, export_log, import_log, verify
-from pathcast.log.log_transfer import FIRST_LINE
+from pathcast.log.log_export_and_import import FIRST_LINE
 
 from .places import PLACE_NAMES, PLACES, SettableClock, folder_in_memory, records
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pathcast.messages import Between, Box, Covers, Filter, In, Interval, Message, Points, SomePoint, compare
 from pathcast.network.content_addressable.filter_point_index import BLOCK, PointSet, maximal
 from pathcast.network.content_addressable.filter_point_transformation import Probe, shape
-from pathcast.network.tree.filter_table import FilterTable
+from pathcast.network.tree.filter_covering_index import FilterTable
 from tests.messages.strategies import FILTERS, MESSAGES
 
 

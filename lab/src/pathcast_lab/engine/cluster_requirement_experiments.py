@@ -1,8 +1,8 @@
 """Beyond one machine: what a hundred million subscriptions and a hundred thousand documents per second require.
 
 Shards of distinct subscriptions are built, saved, opened and served one after the other, each in processes of its own
-(shard_costs.py). Two smaller shards predict what the large ones cost, and the large ones say what many of them require
-(capacity_planning.py).
+(single_shard_measurement.py). Two smaller shards predict what the large ones cost, and the large ones say what many of
+them require (capacity_planning.py).
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pathcast.documents.schema import Schema
 
     from .capacity_planning import PerDocument, Requirements
-    from .shard_costs import ShardCost
+    from .single_shard_measurement import ShardCost
 
 SMALLER, SHARD, REQUIRED = "smaller shard", "shard", "required"
 READ_EACH, READ_ONCE = "each shard reads the documents", "documents are read once"
@@ -217,7 +217,7 @@ def _measured(
     from lxml import etree
 
     from .distinct_path_variants import variants
-    from .shard_costs import measure_shard
+    from .single_shard_measurement import measure_shard
 
     run.begin(f"shard {number} of {size:,} subscriptions" if number else f"a smaller shard, {size:,} subscriptions")
     cost = measure_shard(bases, size, run.seed, documents, rounds=parameters.rounds, checked=_SAMPLE_DOCUMENTS)

@@ -30,7 +30,7 @@ from typing import IO, Any
 
 from .machine_code import MachineCode, processor
 
-PACKAGE = Path(__file__).resolve().parent.parent
+PACKAGE = Path(__file__).resolve().parents[2]
 # Settings of Numba that change the machine code.
 _SETTINGS = ("NUMBA_BOUNDSCHECK", "NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES", "NUMBA_OPT")
 
@@ -45,7 +45,7 @@ def kernel_sources(package: Path = PACKAGE) -> list[Path]:
 
 def _room(package: Path) -> list[Path]:
     """The files of this package, except its kernel sources: they are hashed where they are imported."""
-    return sorted(path for path in (package / "kernels").glob("*.py") if not path.name.endswith("_kernels.py"))
+    return sorted(path for path in (package / "kernels").rglob("*.py") if not path.name.endswith("_kernels.py"))
 
 
 @cache

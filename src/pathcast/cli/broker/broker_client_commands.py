@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .match_command import Format, document_batches, document_sources, progress
-from .shared_arguments import Entities, NamespacesOption, namespaces_of, printable, refuse
-from .sources import SplitOption, entries, path_of_entries
+from ..arguments.document_sources import SplitOption, entries, path_of_entries
+from ..arguments.shared_arguments import Entities, NamespacesOption, namespaces_of, printable, refuse
+from ..match_command import Format, document_batches, document_sources, progress
 
 if TYPE_CHECKING:
     from pathcast.client import Client, Delivery, Gap, Subscription

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from pathcast.workloads import news_schema
-from pathcast_lab.engine import scale_experiments, shard_costs
+from pathcast_lab.engine import cluster_requirement_experiments, single_shard_measurement
 from pathcast_lab.engine.capacity_planning import PerDocument, line_through, required, rising_line, short
 from pathcast_lab.engine.distinct_path_variants import VARIANTS, draw_bases, variants
 from pathcast_lab.harness import CheckError, Row, Rows, find, in_fresh_process, perform
@@ -103,12 +103,12 @@ def test_a_shard_with_a_wrong_answer_gets_no_times(monkeypatch: pytest.MonkeyPat
 
     def one_wrong(function: Any, *arguments: Any) -> Any:
         outcome = honest(function, *arguments)
-        if function is shard_costs._serve:
+        if function is single_shard_measurement._serve:
             first = outcome.value.answers.ids[0]
             first[:] = first[1:] if 1 in first else [1, *first]
         return outcome
 
-    monkeypatch.setattr(shard_costs, "in_fresh_process", one_wrong)
+    monkeypatch.setattr(single_shard_measurement, "in_fresh_process", one_wrong)
     (experiment,) = find(["engine-scale"])
     with pytest.raises(CheckError, match="on a sample, lxml finds what ours finds: event 1: "):
         perform(experiment, changes=["smaller=64,100", "size=64", "shards=1", "documents=12", "rounds=1"])
@@ -116,7 +116,7 @@ def test_a_shard_with_a_wrong_answer_gets_no_times(monkeypatch: pytest.MonkeyPat
 
 def shard(number: int = 1, **values: float) -> Row:
     usual = {"size": 1_000_000, "us": 40.0, "predicted_us": 40.0, "memory_mb": 300.0, "predicted_memory_mb": 300.0}
-    return {"part": scale_experiments.SHARD, "shard": number, **usual, **values}
+    return {"part": cluster_requirement_experiments.SHARD, "shard": number, **usual, **values}
 
 
 @pytest.mark.parametrize(

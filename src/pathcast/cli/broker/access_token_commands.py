@@ -9,7 +9,7 @@ import typer
 
 from pathcast.errors import PathcastError
 
-from .match_command import Format
+from ..match_command import Format
 
 app = typer.Typer(help="Access tokens of a broker: add, list, revoke.", no_args_is_help=True)
 

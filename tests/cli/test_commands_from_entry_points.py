@@ -4,8 +4,8 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from pathcast.cli import plugin_commands as installed_commands
-from pathcast.cli.plugin_commands import add_installed_commands
+from pathcast.cli import commands_from_entry_points as installed_commands
+from pathcast.cli.commands_from_entry_points import add_installed_commands
 
 
 def app_with(offered: list[EntryPoint], monkeypatch: pytest.MonkeyPatch) -> typer.Typer:

@@ -6,7 +6,7 @@
 A column without a declared kind takes the kind of its first value or constant (numbers become floats),
 together with all columns that it joins. An edge may have several columns (`A.x = B.x and A.y = B.y`); the graph may
 have cycles, and several edges between two tables. `payloads` names large columns that are stored separately
-(`select_with_payload.py`).
+(`payload_table_split.py`).
 
 Invariant: columns that an edge joins hold one family of values. Kinds settle once and never change. The kinds of a
 `Draft` become part of the schema only by `settle`, so that a rejected change or subscription leaves no trace.
@@ -23,7 +23,7 @@ from pathcast.messages import Scalar
 from .order_preserving_key_encoding import KIND_NAMES, Kind, kind_named, kind_of
 
 if TYPE_CHECKING:
-    from .select_with_payload import SplitSchema
+    from .payload_table_split import SplitSchema
 
 Row: TypeAlias = tuple[Scalar, ...]
 _NAME = re.compile(r"[^\W\d]\w*")
@@ -83,14 +83,14 @@ class Schema:
             self._add_edge(join)
         self.inside: SplitSchema | None = None
         if payloads:
-            from . import select_with_payload as apart
+            from . import payload_table_split as apart
 
             self.inside = apart.SplitSchema(self, {table: _names(columns) for table, columns in payloads.items()})
             self._kinds = apart.PlacedKinds(self.inside)
 
     @property
     def internal(self) -> "Schema":
-        """The schema of the tables as they are stored, with separate payloads (`select_with_payload.py`)."""
+        """The schema of the tables as they are stored, with separate payloads (`payload_table_split.py`)."""
         return self.inside.schema if self.inside else self
 
     def _add_table(self, table: str, columns: str | Mapping[str, str | None] | Iterable[str]) -> None:

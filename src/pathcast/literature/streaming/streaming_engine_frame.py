@@ -27,9 +27,7 @@ from pathcast.matching.results.match_expansion_kernels import merge_entries
 from pathcast.matching.table import PatternTable
 from pathcast.patterns import Pattern
 
-from .value_tests import kernel_tests, text_room
-from .value_tests_kernels import TestedValues
-from .wanted_entries_and_answers_kernels import (
+from .match_recording_kernels import (
     DONE,
     FEW_GATES,
     FEW_OUT,
@@ -42,6 +40,8 @@ from .wanted_entries_and_answers_kernels import (
     Answers,
     Wanted,
 )
+from .value_tests import kernel_tests, text_room
+from .value_tests_kernels import TestedValues
 
 Arrays = dict[str, AnyArray]
 Bits = UInt64s

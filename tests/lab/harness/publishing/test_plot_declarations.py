@@ -11,7 +11,7 @@ from PIL import Image
 from pathcast_lab.harness import PaperPoint, Plot, Rows
 from pathcast_lab.harness.publishing.chart_data import Chart
 from pathcast_lab.harness.publishing.chart_drawing import OURS, RIVALS, _figure, _short_lines, draw_png, draw_svg, short
-from pathcast_lab.harness.publishing.result_plots import chart_of
+from pathcast_lab.harness.publishing.plot_declarations import chart_of
 
 ROWS = Rows(
     {"schema": schema, "engine": engine, "n": n, "ms": n * factor, "low": n * factor * 0.9, "high": n * factor * 1.1}

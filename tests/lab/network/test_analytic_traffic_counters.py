@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
+from pathcast_lab.network.analytic_traffic_counters import TrafficCount, TreeCounter
 from pathcast_lab.network.filter_group_coordinate_spaces import GroupZones
 from pathcast_lab.network.join_overlay import filter_table, overlay, placed
 from pathcast_lab.network.traffic_count_simulation_checks import compare
-from pathcast_lab.network.traffic_counts import TrafficCount, TreeCounter
 from pathcast_lab.workloads import ALIKE, STAR, JoinWorkload, binary_joins, mixed_joins, star_joins
 
 APART = replace(ALIKE, alike=(9_000.0, 4_000.0))

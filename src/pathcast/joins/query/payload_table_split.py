@@ -18,9 +18,9 @@ from hashlib import blake2b
 from pathcast.errors import SchemaError
 from pathcast.messages import Interval, Message
 
+from .join_graph_schema import Edge, Row, Schema
 from .order_preserving_key_encoding import Kind
 from .select_join_query import Query
-from .table_schema import Edge, Row, Schema
 
 _REFERENCE, _KEY = "{}_of", "of"
 _WORD = 2.0**63

@@ -9,7 +9,7 @@ import numpy as np
 
 from pathcast.kernels import part
 
-from .rewriting_layout_kernels import (
+from .rewriting_table_layout_kernels import (
     C_ATTRIBUTES,
     C_ELEMENTS,
     C_TEXTS,

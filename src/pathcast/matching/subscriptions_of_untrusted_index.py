@@ -25,7 +25,7 @@ from pathcast.store import Texts, check_pieces
 
 from .arrays.ragged_arrays import part_of
 from .subscriptions.subscriber_names import NOBODY
-from .subscriptions.subscription_columns import GONE
+from .subscriptions.subscription_column_store import GONE
 from .subscriptions.subscription_files import LARGEST_ID
 from .subscriptions.subscriptions import Subscriptions
 from .table.path_trie_kernels import NONE

@@ -22,8 +22,8 @@ import numpy as np
 from numba import types
 from numba.np.numpy_support import from_dtype
 
+from ..array_types import Dimensions, WritableMark
 from .argument_unboxing import ArrayArgument, Group
-from .array_types import Dimensions, WritableMark
 
 _NUMBERS = {int: types.int64, bool: types.boolean, float: types.float64, NoneType: types.void}
 

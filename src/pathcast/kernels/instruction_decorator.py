@@ -1,8 +1,8 @@
-"""Instructions: operations that kernels use and that Python lacks, written in LLVM's terms.
+"""The decorator of instructions: operations that kernels use and that Python lacks, written in LLVM's terms.
 
 `@instruction` marks a function that returns a signature and a generator of code, as Numba's `intrinsic` takes it. The
-intrinsic is made when a kernel is compiled (`numba_compilation.py`): a process that only loads kernels does not import
-Numba.
+intrinsic is made when a kernel is compiled (`compilation/numba_compilation.py`): a process that only loads kernels
+does not import Numba.
 """
 
 from collections.abc import Callable

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from pathcast_lab.harness.external_data import data_folder, nitf_documents
+from pathcast_lab.harness.external_data_folder import data_folder, nitf_documents
 
 
 def test_the_environment_names_the_data_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

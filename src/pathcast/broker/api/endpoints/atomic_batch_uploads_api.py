@@ -4,8 +4,8 @@
     POST   /v1/uploads:commit    uploads, source, batch ──▶ all their documents are in the log, or none
     DELETE /v1/uploads/{upload}  an upload that nobody will commit; others expire
 
-A commit is one append to the log. Its batch is remembered with it (broker_log/committed_batches.py), so a commit may be
-sent again: the answer is that of the first, with `repeated`, and nothing more is published.
+A commit is one append to the log. Its batch is remembered with it (broker_log/committed_batch_deduplication.py), so a
+commit may be sent again: the answer is that of the first, with `repeated`, and nothing more is published.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ from ..openapi import Answer, Content, describes
 from ..problems import ProblemError, problem_of
 from ..request_bodies import JSON_BYTES, answer, body_of, decoded
 from ..request_context import access_of, broker_of, quotas_of, result_of, uploads_of
-from ..request_sender import Access
+from ..sender_access_rights import Access
 
 if TYPE_CHECKING:
     from ...uploads.upload_settings import UploadsSection

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO
 
 import typer
 
-from .shared_arguments import refuse
+from ..arguments.shared_arguments import refuse
 
 if TYPE_CHECKING:
     from pathcast.log import SqliteLog, TransferredLog

@@ -3,7 +3,7 @@
 import pytest
 
 from pathcast_lab.harness import Rows, find
-from pathcast_lab.spark.index_publishing_experiments import ALONE, TOGETHER, TREES
+from pathcast_lab.spark.subscription_table_indexing_experiments import ALONE, TOGETHER, TREES
 
 
 def rows(together: float, alone: float, driver: float) -> Rows:

@@ -25,7 +25,7 @@ from pathcast.messages import Message
 from pathcast.network.content_addressable.can_membership import AddressSpace
 from pathcast.network.content_addressable.filter_point_transformation import Probe
 from pathcast.network.content_addressable.zone_boxes import Box, boxes_size
-from pathcast.network.tree.filter_table import FilterTable
+from pathcast.network.tree.filter_covering_index import FilterTable
 from pathcast.transmission import Topology
 
 Clips = tuple[Box, ...]

@@ -1,0 +1,1 @@
+"""Commands of a broker: `serve`, `publish`, `subscribe`, `replay`, `token` and `log`."""
