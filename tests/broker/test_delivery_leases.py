@@ -58,17 +58,37 @@ def test_changes_of_a_cursor_do_not_wait_for_a_search_and_nothing_is_lost(tmp_pa
         assert broker.pull(TENANT, "s", 10).deliveries == []
 
 
-def test_what_another_pull_leased_during_a_search_is_not_leased_again(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("in_flight", "left"), [(4, 1), (1_000, 2)])
+def test_what_another_pull_leased_during_a_search_is_not_leased_again(
+    tmp_path: Path, in_flight: int, left: int
+) -> None:
     with broker_in(tmp_path) as broker, ThreadPoolExecutor(1) as thread:
         broker.subscribe(subscription("s", "//a")).result()
         sequences = published(broker, "news", *["<a/>"] * 5)
         with held_search(broker) as (begun, go_on):
-            pulled = thread.submit(broker.pull, TENANT, "s", 10, in_flight=4)
+            pulled = thread.submit(broker.pull, TENANT, "s", 10, in_flight=in_flight)
             assert begun.wait(PATIENCE)
-            other = [each.entry.sequence for each in broker.pull(TENANT, "s", 3, in_flight=4).deliveries]
+            other = [each.entry.sequence for each in broker.pull(TENANT, "s", 3, in_flight=in_flight).deliveries]
             go_on.set()
             found = [each.entry.sequence for each in pulled.result(PATIENCE).deliveries]
-        assert (other, found) == (sequences[:3], sequences[3:4])
+        assert (other, found) == (sequences[:3], sequences[3 : 3 + left])
+
+
+def test_a_revived_delivery_that_another_pull_leased_during_a_search_counts(tmp_path: Path) -> None:
+    with broker_in(tmp_path) as broker, ThreadPoolExecutor(1) as thread:
+        broker.subscribe(subscription("s", "//a")).result()
+        dead, new = published(broker, "news", "<a/>", "<a/>")
+        broker.give_back(TENANT, "s", [each.entry.sequence for each in broker.pull(TENANT, "s", 1).deliveries])
+        broker.bury(TENANT, "s", 1).result()
+        with held_search(broker) as (begun, go_on):
+            pulled = thread.submit(broker.pull, TENANT, "s", 1, in_flight=1)
+            assert begun.wait(PATIENCE)
+            broker.revive(TENANT, "s")[0].result()
+            other = [each.entry.sequence for each in broker.pull(TENANT, "s", 1, in_flight=1).deliveries]
+            go_on.set()
+            assert (other, pulled.result(PATIENCE).deliveries) == ([dead], [])
+        broker.acknowledge(TENANT, "s", [dead])[0].result()
+        assert [each.entry.sequence for each in broker.pull(TENANT, "s", 1, in_flight=1).deliveries] == [new]
 
 
 def test_an_acknowledgement_does_not_hold_up_the_broker_while_it_is_looked_up(tmp_path: Path) -> None:
