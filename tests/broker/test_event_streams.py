@@ -12,6 +12,7 @@ import pytest
 from pathcast.broker import Broker
 from pathcast.broker.api.delivery_wakeups import Wakeups
 from pathcast.broker.api.document_events import DocumentEvents
+from pathcast.broker.api.endpoints import events_api
 from pathcast.broker.api.endpoints.events_api import HEARTBEAT_SECONDS, EventStream
 from pathcast.broker_log import StandingSubscription
 from pathcast.log import SqliteLog
@@ -167,6 +168,27 @@ def test_a_stream_has_every_delivery_while_subscriptions_change_and_feeds_come(t
         )
     ]
     assert received[:-1] == wanted
+
+
+@pytest.mark.parametrize("body", [{"xpath": "//a"}, {"xpath": "//a", "feeds": ["again"]}])
+def test_a_feed_that_was_deleted_and_came_again_wakes_its_readers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: dict[str, object]
+) -> None:
+    monkeypatch.setattr(events_api, "HEARTBEAT_SECONDS", 3_600.0)  # nothing else wakes them
+    with served(tmp_path) as broker:
+        for number in range(2):
+            broker.http.put(f"/v1/subscriptions/{number}", json={"xpath": f"//b{number}"}).raise_for_status()
+        broker.http.put("/v1/subscriptions/s", json=body).raise_for_status()
+        events = Events(broker, "/v1/subscriptions/s/events")
+        events.next()
+        for number in range(3):
+            published = broker.http.post("/v1/feeds/again/documents", content="<a/>").json()["sequence"]
+            assert events.next_of_kind("document")["id"] == str(published)
+            if number < 2:
+                broker.http.delete("/v1/feeds/again").raise_for_status()
+                # The feed's patterns are numbered again: that of the reader has another number.
+                broker.http.delete(f"/v1/subscriptions/{number}").raise_for_status()
+        events.close()
 
 
 def test_heartbeats_come_as_often_as_the_guide_states() -> None:

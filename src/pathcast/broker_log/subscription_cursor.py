@@ -140,7 +140,7 @@ class SubscriptionCursor(Struct, gc=False):
         The floor never passes a sequence that was not fetched: there may be deliveries below it. Up to `fetched` all
         deliveries are known, too.
         """
-        done = self.acknowledged.union(sequences) - {each for each in self.revived if each <= self.floor}
+        done = self.acknowledged.union(sequences)
         out = (*self.leases, *(found for _, found in self.returned))
         still_out = [sequence for sequence in out if sequence not in done and sequence not in self.revived]
         floor = max(self.floor, min(still_out) - 1 if still_out else max(fetched, self.fetched))

@@ -17,7 +17,7 @@ import numpy as np
 
 from ..sequencing.batch_processing import Processed
 
-# The key of readers that wait for feeds that do not exist yet.
+# The key of readers that wait for feeds that do not exist yet, or not any more: each has patterns of its own.
 FEEDS: Final = "feeds"
 
 
@@ -28,7 +28,6 @@ class Wakeups:
         self._loop = loop
         self._waiting: dict[Hashable, set[asyncio.Event]] = {}
         self._marks: dict[str, np.ndarray[tuple[int], np.dtype[np.bool_]]] = {}
-        self._feeds: set[str] = set()
         self.closing = False  # the server stops: readers return what there is
 
     @contextmanager
@@ -73,10 +72,9 @@ class Wakeups:
         """A batch was matched; called in the sequencer's thread."""
         keys: list[Hashable] = [("subscription", tenant, id) for tenant, id, _ in done.changed]
         keys += [("subscriber", tenant, subscriber) for tenant, _, subscriber in done.changed]
+        if done.has_feeds:
+            keys.append(FEEDS)
         for feed, batch in done.matches:
-            if feed not in self._feeds:
-                self._feeds.add(feed)
-                keys.append(FEEDS)
             marks = self._marks.get(feed)
             if marks is not None:
                 occurring = batch.occurring

@@ -66,6 +66,7 @@ class Processed(NamedTuple):
     matches: list[tuple[str, Batch]]  # of feeds; a large batch has several of one feed
     changed: list[tuple[str, str, str]]  # subscriptions: tenant, id and subscriber
     unmatched: int  # documents that could be read, but not matched within the limits
+    has_feeds: bool = False  # whether feeds were created, deleted or changed
     outcomes: Outcomes = Outcomes()
     times: BatchTimes | None = None  # None if the broker has failed
 
@@ -347,7 +348,8 @@ class BatchProcessing:
                 if isinstance(meta, FeedRecord):
                     self._hooks.index_of(meta.name).read_within(self._state.limits_of(meta.name))
                     self._drop_unnamed([meta.name])  # if it was deleted
-        done = Processed(self._state.head, [], changed, 0)
+        has_feeds = any(isinstance(meta, FeedRecord) for _, meta in changes.metas)
+        done = Processed(self._state.head, [], changed, 0, has_feeds)
         for name, feed in feeds:
             if any(feed.sequences):
                 assert feed.matched is not None
