@@ -168,3 +168,19 @@ def test_documents_of_the_log_are_matched_again_with_sets() -> None:
         number = index.pattern(text)
         assert number is not None
         assert index.after(number.number, 0, 100) == [each for each in range(1, 41) if (each - 1) % 5 in MATCHING[text]]
+
+
+def test_an_index_answers_for_earlier_documents_as_far_as_it_was_rebuilt() -> None:
+    index = FeedIndex()
+    index.add(["//a"], None)  # there when the process started
+    index.begin_at(10)
+    assert [index.indexed_to("//a", 1, 20), index.indexed_to("//a", 10, 20)] == [1, 20]
+    index.earlier_to = 8
+    # Document 9 is not matched yet, neither by the rebuilding nor live.
+    assert [index.indexed_to("//a", begin, 20) for begin in (1, 9, 10)] == [9, 9, 20]
+    assert [index.indexed_to("//a", 1, end) for end in (8, 9, 10)] == [8, 9, 9]
+    index.earlier_to = 9
+    assert index.indexed_to("//a", 1, 20) == 20
+    index.add(["//b"], 15)
+    assert [index.indexed_to("//b", begin, 20) for begin in (1, 14, 15)] == [1, 14, 20]
+    assert index.indexed_to("//c", 3, 20) == 3
