@@ -70,6 +70,18 @@ def test_a_block_that_is_complete_is_one_run() -> None:
     assert index.after(2, BLOCK - 2, 10) == [BLOCK - 1, BLOCK]
 
 
+def test_a_run_is_dropped_only_when_all_of_its_documents_were() -> None:
+    index = DeliveryIndex(Tuning(pending=1, fan_out=99))
+    for begin in (1, 5, BLOCK + 1, BLOCK + 5):  # two runs of a block that is closed, and two that are open
+        index.append(batch_of(begin, [[1], [1]]))
+    all_ = index.after(1, 0, 99)
+    for first in range(1, BLOCK + 8):
+        if first in all_ or first - 1 in all_:
+            index.drop_before(first)
+            assert index.after(1, first - 1, 99) == [each for each in all_ if each >= first]
+    assert index.runs == ()
+
+
 def test_no_merge_moves_more_matches_than_it_may() -> None:
     index = DeliveryIndex(Tuning(pending=1, fan_out=2, most=100))
     for begin in range(1, 3 * BLOCK, BLOCK // 64):
