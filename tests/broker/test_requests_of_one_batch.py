@@ -10,7 +10,7 @@ import pytest
 
 from pathcast.broker import Broker
 from pathcast.broker.sequencing.sequencer_requests import TaskRequest
-from pathcast.broker_log import CursorRecord
+from pathcast.broker_log import CursorRecord, FeedRecord
 from pathcast.log import LogFullError
 
 from .broker_world import TENANT, broker_in, delivered, published, subscription
@@ -33,15 +33,20 @@ def pulled(broker: Broker) -> list[int]:
     return [each.entry.sequence for each in broker.pull(TENANT, "s", 100).deliveries]
 
 
-def test_an_acknowledgement_is_not_of_the_subscription_that_gets_the_same_id(tmp_path: Path) -> None:
+@pytest.mark.parametrize("together", [True, False])
+def test_an_acknowledgement_is_not_of_the_subscription_that_gets_the_same_id(tmp_path: Path, together: bool) -> None:
     with broker_in(tmp_path) as broker:
         broker.subscribe(subscription("s", "//a")).result()
         sequences = published(broker, "news", "<a/>", "<a/>")
         assert pulled(broker) == sequences
         with held(broker):
-            acknowledged, _ = broker.acknowledge(TENANT, "s", sequences)
+            if together:
+                acknowledged, _ = broker.acknowledge(TENANT, "s", sequences)
             broker.unsubscribe(TENANT, "s")
             created = broker.subscribe(subscription("s", "//a", begin=1))
+            if not together:  # the settings of a feed are a batch of their own
+                broker.change([FeedRecord("other")])
+                acknowledged, _ = broker.acknowledge(TENANT, "s", sequences)
         acknowledged.result(PATIENCE)
         created.result(PATIENCE)
         assert pulled(broker) == sequences

@@ -225,7 +225,7 @@ class Broker:
         passed = None
         if any(sequence not in out for sequence in known):  # read from a stream
             passed = self._leased.passed(standing, known)
-        request = AcknowledgeRequest(tenant, id, known, passed)
+        request = AcknowledgeRequest(standing, known, passed)
         if known:
             self._sequencer.submit(request)
         else:

@@ -231,7 +231,7 @@ class DeliveryLeases:
                 lost.append(DeadLetter(sequence, attempt - 1, TRIMMED))
                 feeds.add(None)
         if masked:
-            self._hooks.submit(AcknowledgeRequest(tenant, id, masked))
+            self._hooks.submit(AcknowledgeRequest(self._state.subscription(tenant, id), masked))
         if not lost:
             return deliveries, None
         self._give_up(tenant, id, lost)

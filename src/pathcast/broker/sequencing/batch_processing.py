@@ -255,7 +255,9 @@ class BatchProcessing:
                         ended.add((meta.tenant, meta.id))
                     changes.add(meta)
             elif isinstance(request, AcknowledgeRequest):
-                settled[request.key].acknowledge(request.sequences, request.passed)
+                standing = self._state.subscriptions.get(request.key)
+                if standing is not None and standing.created == request.created:
+                    settled[request.key].acknowledge(request.sequences, request.passed)
             elif isinstance(request, DeadLetterRequest):
                 settled[request.key].bury(request.letters)
         for key, of_one in settled.items():

@@ -16,6 +16,7 @@ from pathcast.broker_log import (
     Failure,
     Meta,
     SavedBatch,
+    StandingSubscription,
     SubscriptionCursor,
     changes_settings,
 )
@@ -173,9 +174,10 @@ class Passed(NamedTuple):
 class AcknowledgeRequest:
     """Deliveries of a subscription that its subscriber has dealt with. The result is the head of the log after it."""
 
-    def __init__(self, tenant: str, id: str, sequences: Sequence[int], passed: Passed | None = None) -> None:
-        """`passed`: once these are acknowledged."""
-        self.key = tenant, id
+    def __init__(self, standing: StandingSubscription, sequences: Sequence[int], passed: Passed | None = None) -> None:
+        """`passed`: once these are acknowledged. They are not of another subscription that gets the same id."""
+        self.key = standing.record.tenant, standing.record.id
+        self.created = standing.created
         self.sequences = sequences
         self.passed = passed
         self.future: Future[int] = Future()
