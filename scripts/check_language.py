@@ -44,6 +44,14 @@ HABITS = {
     r"(?<=[,;] )else": "'otherwise'",
     r"rooms?(?= (?:of|imports?|below|above|has|have|holds?)\b)": "'package'",
     r"an? (?:lot|bit) of": "the number",
+    r"known are": "'supported: …', 'use one of …'",
+    r"(?:this|the same|an? (?:later|earlier)) Pathcast": "'version of Pathcast'",
+    r"at most (?:\{[^{}]*\}|[\d,]+) allowed": "'are allowed'",
+    r"the most allowed": "'the maximum'",
+    r"paths? of entries": "'entry path'",
+    r"(?:give|write) one such as": "the noun: 'give a path such as'",
+    r"never added, or (?:already )?removed": "'was never added or has been removed'",
+    r"restore a backup(?! of\b)": "'restore the … from a backup'",
 }
 _ANY = "|".join(rf"(?P<h{number}>(?<!\w){habit}(?!\w))" for number, habit in enumerate(HABITS))
 _HABIT = re.compile(_ANY, re.IGNORECASE)

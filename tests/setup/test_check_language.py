@@ -18,6 +18,14 @@ import check_language
         ('raise ValueError("a key that there is not")\n', "that there is not"),
         ("# 3 µs a document\n", "µs a document"),
         ('"""A table, else a list."""\n', "else"),
+        ('raise ValueError("unknown option x; known are a and b")\n', "known are"),
+        ('raise ValueError(f"layout 3; this Pathcast reads {LAYOUT}")\n', "this Pathcast"),
+        ('raise ValueError(f"it has 9 steps; at most {most:,} allowed")\n', "at most {most:,} allowed"),
+        ('raise ValueError("the tenant has 9 sinks, the most allowed")\n', "the most allowed"),
+        ('raise ValueError("the path of entries is empty")\n', "path of entries"),
+        ('raise ValueError("not a path; give one such as /a")\n', "give one such as"),
+        ('raise ValueError("unknown id 7 (never added, or removed)")\n', "never added, or removed"),
+        ('raise ValueError("the file is damaged; restore a backup")\n', "restore a backup"),
     ],
 )
 def test_habits_are_found_in_python(text: str, words: str, tmp_path: Path) -> None:

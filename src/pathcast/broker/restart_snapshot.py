@@ -110,7 +110,7 @@ def _stamp() -> dict[str, Any]:
 
 
 def _unusable(stamp: Mapping[str, Any], log: Log) -> str | None:
-    """Why a snapshot with this stamp does not belong to this log and this Pathcast; None if it does."""
+    """Why a snapshot with this stamp does not belong to this log and this version of Pathcast; None if it does."""
     for name, wanted in _stamp().items():
         if stamp[name] != wanted:
             return f"its {name} is {stamp[name]!r}, but this version of Pathcast needs {wanted!r}"

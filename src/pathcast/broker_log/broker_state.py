@@ -353,7 +353,7 @@ class BrokerState:
 
     @staticmethod
     def is_outdated(data: bytes) -> bool:
-        """Whether an earlier Pathcast wrote a checkpoint in a format that this one does not read."""
+        """Whether an earlier version of Pathcast wrote a checkpoint in a format that this one does not read."""
         try:
             return msgpack.decode(data, type=_Format).format < _FORMAT
         except (DecodeError, ValidationError):

@@ -1,4 +1,4 @@
-"""Paths of entries: what is accepted, what it means, and the error for anything else."""
+"""Entry paths: what is accepted, what it means, and the error for anything else."""
 
 import pytest
 

@@ -37,7 +37,7 @@ def build(
     for name in names:
         plain = name.removesuffix(REUSE)
         if plain not in engines():
-            run.note(f"The engine {plain} is not part of this Pathcast: it is left out.")
+            run.note(f"The engine {plain} is not part of this version of Pathcast: it is left out.")
             continue
         run.begin(f"building {name} at {x:,}")
         kind = engine_class(plain)  # which loads its kernels

@@ -27,7 +27,7 @@ RECORD = "record.json"
 
 
 class ArchiveError(PathcastError):
-    """A result on disk is not one that this Pathcast wrote, or is damaged."""
+    """A result on disk is not one that this version of Pathcast wrote, or is damaged."""
 
 
 def store(result: Result, plots: Sequence[Plot], output: Path) -> Path:

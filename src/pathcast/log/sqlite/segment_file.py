@@ -224,7 +224,7 @@ class SegmentWriter:
 
 
 def check_format(path: Path, application: int, version: int) -> None:
-    """`LogError` unless these marks in a file's header are those of a segment that this Pathcast reads."""
+    """`LogError` unless these marks in a file's header are those of a segment that this version of Pathcast reads."""
     if application != APPLICATION:
         raise LogError(f"{path} was not written by Pathcast; move it out of the folder of the log")
     if version != VERSION:
