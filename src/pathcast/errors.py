@@ -99,7 +99,7 @@ def _pointed_at(expression: str, column: int | None, length: int, width: int = 9
 
 
 class SnapshotError(PathcastError):
-    """An index on disk is damaged, was not written by Pathcast, or has a version that this version of Pathcast cannot read."""
+    """An index on disk is damaged, was not written by Pathcast, or has a version that cannot be read here."""
 
 
 class MappingError(PathcastError):
