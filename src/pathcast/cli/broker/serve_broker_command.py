@@ -38,6 +38,7 @@ def serve(
 
     def started(address: str) -> None:
         typer.echo(f"serving {address}, log in {checked.log_place()}; Ctrl-C stops")
+        typer.echo(f"  look       {address}/ in a browser")
         token = "" if checked.tokens.file is None else " -H 'Authorization: Bearer TOKEN'"
         curl = f"curl{token} {address}/v1"
         typer.echo(f"  publish    {curl}/feeds/news/documents --data-binary '<nitf><title/></nitf>'")

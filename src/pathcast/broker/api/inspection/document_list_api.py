@@ -182,8 +182,9 @@ def _recipients(access: Access, broker: Broker, sequence: int, after: str, limit
     while looked_at < EXAMINED:
         listed = page(broker.state, access.tenant, wanted, after, PAGE)
         looked_at += PAGE
-        for id, standing in listed.subscriptions:
-            if _gets(broker, standing, sequence):
+        quiet = broker.quiet([standing for _, standing in listed.subscriptions], sequence - 1)
+        for (id, standing), is_quiet in zip(listed.subscriptions, quiet, strict=True):
+            if not is_quiet and _gets(broker, standing, sequence):
                 record = standing.record
                 found.append({"id": id, "subscriber": record.subscriber, "expression": record.expression})
                 if len(found) == limit:

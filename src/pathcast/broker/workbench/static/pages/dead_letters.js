@@ -166,7 +166,7 @@ function ofSubscription(each) {
 begin(async () => {
   show(
     main,
-    heading("Dead letters", "Documents that cannot be read, and deliveries that were given up. Nothing of them is lost."),
+    heading("Dead letters", "Documents that cannot be read, and deliveries that were given up. All of them stay in the log until you act."),
     h(
       "div",
       { class: "columns" },
