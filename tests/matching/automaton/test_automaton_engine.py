@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import pathcast
 from pathcast import Subscriptions
+from pathcast.documents import read_batch
 from pathcast.kernels import kernel
 from pathcast.matching import Tuning
 from pathcast.matching.automaton.values.value_comparison_kernels import number
@@ -162,3 +163,15 @@ def test_a_fresh_pattern_costs_nothing_where_its_gate_is_shut() -> None:
     assert matcher.statistics()["pending patterns"] == len(fresh)
     # Those that any document might match, those whose path it has, and those behind "/a[c]/b".
     assert looked_at == [5, 1, 3, 5, 2]
+
+
+@pytest.mark.parametrize("documents", [1, 2, 3])
+def test_answers_stay_what_they_are_when_more_documents_are_matched(documents: int) -> None:
+    """Also if no pattern with a predicate matches: the entries of plain paths are not those of a reused buffer."""
+    subscriptions = Subscriptions()
+    subscriptions.add_many(["/a", "/b", "//x[@k = 1]", "//x[y][z]", "//x[not(y)]/z"])
+    matcher = subscriptions.compile(engine="automaton")
+    _, before = matcher.engine.match_batch(read_batch(["<a/>"] * documents))
+    _, after = matcher.engine.match_batch(read_batch(["<b/>"] * documents))
+    assert before.tolist() == [0] * documents
+    assert after.tolist() == [1] * documents

@@ -172,12 +172,10 @@ class AutomatonEngine:
         if numbers is None or made.base.trees is None:
             self._count(batch.element_count)
             return offsets, entries, walked
-        from .verify.candidate_search_and_verification import add_matches
-
-        parts = [(index.trees, gates) for index, gates in zip(made.indexes, opened, strict=True) if index.trees]
-        matchers, of_matchers = zip(*parts, strict=True)
-        plain = DocumentEntries(offsets, entries)
-        offsets, entries, candidates, matching = add_matches(matchers, batch, numbers, of_matchers, plain, made.entries)
+        delta, plain = None if made.delta is None else made.delta.trees, DocumentEntries(offsets, entries)
+        offsets, entries, candidates, matching = made.base.trees.add_matches(
+            delta, batch, numbers, opened, plain, made.entries
+        )
         self._count(batch.element_count, candidates, matching)
         self._updates.seen(len(batch))
         return offsets, entries, walked

@@ -53,6 +53,13 @@ class Matched(NamedTuple):
     verified: int
 
 
+class _Verified(NamedTuple):
+    """The candidates of documents, as entries, and which of them match."""
+
+    candidates: DocumentEntries
+    holding: Bools
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class CandidateMatcher:
     """The first `patterns` of a store, with the joins and access predicates of those that have a gate.
@@ -73,9 +80,45 @@ class CandidateMatcher:
         """Whether finding patterns needs the states of elements."""
         return len(self.gated.joins) > 0 or len(self.gated.twigs) > 0
 
-    def verified(
-        self, batch: DocumentBatch, names: Int32s, opened: OpenGates, joined: JoinedEntries
-    ) -> tuple[DocumentEntries, Bools]:
+    def add_matches(
+        self,
+        delta: "CandidateMatcher | None",
+        batch: DocumentBatch,
+        names: Int32s,
+        opened: Sequence[OpenGates],
+        found: DocumentEntries,
+        entry_count: int,
+    ) -> Matched:
+        """A batch's entries, merged with those of the trees that match, also those of a delta of the same store.
+
+        `names` has the table's number of each name of the batch, `opened` the gates of both matchers, `entry_count` is
+        larger than all entries of the batch. `self` knows the trees of `delta`, which have no gates in it.
+        """
+        matchers = (self,) if delta is None else (self, delta)
+        name_count, entries = len(self.table.names), max(entry_count, self.entries)
+        states = [ElementStates(gates.states, gates.of) for gates in opened]
+        beside = None if delta is None else (delta.gated.joins, states[1])
+        joined = self.gated.joins.match(batch, names, states[0], entries, self.patterns, name_count, beside)
+        twigs, looked_at, unknown = list[DocumentEntries](), joined.looked_at, joined.unknown
+        for matcher, of in zip(matchers, states, strict=False):
+            if len(matcher.gated.twigs):
+                longest = batch.largest().elements
+                of_twigs = matcher.gated.twigs.match(batch, longest, names, of.states, of.of, name_count)
+                unknown, looked_at = unknown | of_twigs.unknown, looked_at + of_twigs.looked_at
+                twigs.append(DocumentEntries(of_twigs.offsets, of_twigs.entries))
+        if unknown is not joined.unknown:
+            joined = joined._replace(unknown=unknown)
+        if _SET in unknown.tobytes():
+            left = np.flatnonzero(unknown)
+            opened = [gates.with_all(batch.offsets, left) for gates in opened]
+        verified = [
+            matcher._verified(batch, names, gates, joined) for matcher, gates in zip(matchers, opened, strict=False)
+        ]
+        total, looked_at = len(found.entries), looked_at + sum([len(each.holding) for each in verified])
+        found = (_merged_alone if len(batch) == 1 else _merged)(found, joined, twigs, verified)
+        return Matched(found.offsets, found.entries, looked_at, len(found.entries) - total)
+
+    def _verified(self, batch: DocumentBatch, names: Int32s, opened: OpenGates, joined: JoinedEntries) -> _Verified:
         """The candidates of each document, and which of them match."""
         offsets, candidates = self.gated.access.candidates(
             batch, names, opened.offsets, opened.gates, opened.listed, self.patterns, joined, self.first
@@ -84,57 +127,34 @@ class CandidateMatcher:
             candidates += np.int32(self.first)
         holding = self.verifier.verify(batch, offsets, candidates, self.programs, names)
         entries = self.programs.entries[candidates] if len(candidates) else candidates
-        return DocumentEntries(offsets, entries), holding
+        return _Verified(DocumentEntries(offsets, entries), holding)
 
 
-def add_matches(
-    matchers: Sequence[CandidateMatcher],
-    batch: DocumentBatch,
-    names: Int32s,
-    opened: Sequence[OpenGates],
-    found: DocumentEntries,
-    entry_count: int,
-) -> Matched:
-    """A batch's entries, merged with those of the trees that match; all matchers are of one store.
-
-    The first matcher knows all trees. `names` has the table's number of each name of the batch, `entry_count` is larger
-    than all entries of the batch.
-    """
-    first, name_count = matchers[0], len(matchers[0].table.names)
-    states = [ElementStates(gates.states, gates.of) for gates in opened]
-    beside = (matchers[1].gated.joins, states[1]) if len(matchers) > 1 else None
-    entries = max(entry_count, *[matcher.entries for matcher in matchers])
-    joined = first.gated.joins.match(batch, names, states[0], entries, first.patterns, name_count, beside)
-    twigs = [
-        matcher.gated.twigs.match(batch, batch.largest().elements, names, of.states, of.of, name_count)
-        for matcher, of in zip(matchers, states, strict=True)
-    ]
-    unknown, looked_at = joined.unknown, joined.looked_at
-    for found_twigs in twigs:
-        unknown, looked_at = unknown | found_twigs.unknown, looked_at + found_twigs.looked_at
-    left = np.flatnonzero(unknown) if _SET in unknown.tobytes() else None
-    joined, total, none = joined._replace(unknown=unknown), len(found.entries), np.zeros_like(joined.offsets)
-    for matcher, gates, of_twigs in zip(matchers, opened, twigs, strict=True):
-        open_gates = gates if left is None else gates.with_all(batch.offsets, left)
-        candidates, holding = matcher.verified(batch, names, open_gates, joined)
-        looked_at += len(candidates.entries)
-        found = _merged(found, joined, DocumentEntries(of_twigs.offsets, of_twigs.entries), candidates, holding)
-        joined = joined._replace(offsets=none, entries=joined.entries[:0])  # they are in the first result
-    return Matched(found.offsets, found.entries, looked_at, len(found.entries) - total)
+def _merged_alone(
+    found: DocumentEntries, joined: JoinedEntries, twigs: Sequence[DocumentEntries], verified: Sequence[_Verified]
+) -> DocumentEntries:
+    """As `_merged`, for one document: without a kernel, whose arguments take as long as matching a short document."""
+    parts = [found.entries, *[each.candidates.entries[each.holding] for each in verified if len(each.holding)]]
+    if not joined.unknown[0]:
+        parts += [joined.entries, *[each.entries for each in twigs]]
+    entries = np.concatenate(parts)
+    return DocumentEntries(np.array([0, len(entries)]), entries)
 
 
 def _merged(
-    found: DocumentEntries, joined: JoinedEntries, twigs: DocumentEntries, candidates: DocumentEntries, holding: Bools
+    found: DocumentEntries, joined: JoinedEntries, twigs: Sequence[DocumentEntries], verified: Sequence[_Verified]
 ) -> DocumentEntries:
-    """The entries of each document, and those that joins, twigs and the verifier have found."""
-    if len(joined.unknown) == 1:  # without a kernel and its arguments, which take as long as matching a short document
-        more = (found.entries, candidates.entries[holding])
-        entries = np.concatenate(more if joined.unknown[0] else (*more, joined.entries, twigs.entries))
-        return DocumentEntries(np.array([0, len(entries)]), entries)
-    if not (len(joined.entries) or len(twigs.entries) or len(candidates.entries)):
-        return found
-    room = len(found.entries) + len(joined.entries) + len(twigs.entries) + int(np.count_nonzero(holding))
-    out, offsets = np.empty(room, dtype=np.int32), np.zeros(len(found.offsets), dtype=np.int64)
-    by_joins = DocumentEntries(joined.offsets, joined.entries)
-    written = merge_joined(found, by_joins, twigs, candidates, holding, joined.unknown, offsets, out)
-    return DocumentEntries(offsets, out[:written])
+    """The entries of each document, and those that joins, twigs and the verifier have found; never `found` itself,
+    which may be a buffer of the thread.
+    """
+    none = DocumentEntries(np.zeros_like(found.offsets), found.entries[:0])
+    of_joins = DocumentEntries(joined.offsets, joined.entries)
+    for number, (candidates, holding) in enumerate(verified):
+        of_twigs = twigs[number] if number < len(twigs) else none
+        room = len(of_joins.entries) + len(of_twigs.entries) + int(np.count_nonzero(holding))
+        if room or not number:
+            out, offsets = np.empty(len(found.entries) + room, dtype=np.int32), np.zeros_like(found.offsets)
+            written = merge_joined(found, of_joins, of_twigs, candidates, holding, joined.unknown, offsets, out)
+            found = DocumentEntries(offsets, out[:written])
+        of_joins = none
+    return found
