@@ -1,7 +1,7 @@
 """A broker with a random history, and what a reader that is never behind is delivered."""
 
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -31,10 +31,21 @@ MEDIATORS = (
 
 
 class History:
-    """Publishes and subscribes at random; `settle` returns what was delivered since the last time."""
+    """Publishes and subscribes at random; `settle` returns what was delivered since the last time.
 
-    def __init__(self, broker: Broker, seed: int) -> None:
+    `matching`: who matches documents, by turns. `work` does what the broker leaves to others.
+    """
+
+    def __init__(
+        self,
+        broker: Broker,
+        seed: int,
+        matching: tuple[str, ...] = ("broker",),
+        work: Callable[[Broker], object] = lambda _: None,
+    ) -> None:
         self.broker = broker
+        self._matching = matching
+        self._work = work
         self.random = random.Random(seed)
         self._positions: dict[tuple[str, str], int] = {}
         self._found: list[Delivery] = []
@@ -66,10 +77,16 @@ class History:
     def settle(self) -> set[Delivery]:
         """Read what every subscription has got."""
         for key in self._positions:
-            self._read(key)
+            self._catch_up(key)
         found, self._found = self._found, []
         assert len(set(found)) == len(found)
         return set(found)
+
+    def _catch_up(self, key: tuple[str, str]) -> None:
+        self._read(key)
+        while self._positions[key] < self.broker.log.head:
+            self._work(self.broker)
+            self._read(key)
 
     def _read(self, key: tuple[str, str]) -> None:
         standing = self.broker.state.subscriptions[key]
@@ -78,6 +95,8 @@ class History:
             found = self.broker.deliveries(standing, position, 5)
             self._found += [(*key, sequence, standing.record.subscriber) for sequence in found.sequences]
             position = found.searched_to
+            if found.waits:
+                break
         self._positions[key] = position
 
     def _publish(self) -> None:
@@ -104,7 +123,7 @@ class History:
     def _again(self) -> None:
         """The same definition, perhaps for another subscriber."""
         for key in self.random.sample(sorted(self._positions), min(1, len(self._positions))):
-            self._read(key)
+            self._catch_up(key)
             record = self.broker.state.subscriptions[key].record
             subscriber = self.random.choice(("ada", "bob"))
             again = SubscriptionRecord(*key, subscriber, record.pattern, record.pattern, {}, record.feeds)
@@ -126,7 +145,11 @@ class History:
 
     def _feed(self) -> None:
         limits = self.random.choice([{}, {"depth": 3}])
-        self.broker.change([FeedRecord("shop", limits, mediator=self.random.choice(MEDIATORS))]).result()
+        by = self.random.choice(self._matching)
+        if by != self.broker.state.feeds.get("news", FeedRecord("news")).matching:
+            self.broker.change([FeedRecord("news", matching=by)]).result()
+        by, mediator = self.random.choice(self._matching), self.random.choice(MEDIATORS)
+        self.broker.change([FeedRecord("shop", limits, mediator=mediator, matching=by)]).result()
 
     def _element(self, depth: int) -> str:
         name = "a" if depth == 0 else self.random.choice(NAMES)

@@ -26,7 +26,7 @@ class Follower:
     """Reads a log in steps, with nothing but the functions of broker_log."""
 
     def __init__(self, log: Log, seed: int) -> None:
-        self._log = log
+        self.log = log
         self._random = random.Random(seed)
         self._spans = SubscriptionSpans(BrokerState())
         self._rebase()
@@ -47,7 +47,7 @@ class Follower:
     def step(self, end: int) -> set[Delivery]:
         """What documents up to `end`, and subscriptions that came with them, mean."""
         begin = self._read_to + 1
-        for entry in self._log.read(begin, end + 1, bodies=False):
+        for entry in self.log.read(begin, end + 1, bodies=False):
             self._spans.apply(entry.sequence, meta_of(entry))
         self._read_to = end
         rows = self._spans.rows
@@ -63,7 +63,7 @@ class Follower:
 
     def _deliveries(self, begin: int, end: int, validity: Validity) -> Iterator[Delivery]:
         state, rows = self._spans.state, self._spans.rows
-        for group in groups_of_documents(self._log, begin, end + 1):
+        for group in groups_of_documents(self.log, begin, end + 1):
             for feed, documents in group.items():
                 mediators = state.mediators.get(feed, ())
                 found = self._matcher.match(feed, documents, validity, state.guards, mediators)

@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
-from typing import Final
+from typing import Any, Final
 
 from pathcast.broker_log import (
     Meta,
@@ -81,8 +81,11 @@ class Broker:
         clock: Callable[[], float] = time.monotonic,
         snapshot: RestartSnapshot | None = None,
         before: Restored | None = None,
+        backfill: int | None = None,
     ) -> None:
-        """`snapshot`: from which to restart if it can be used, and which `close` renews.
+        """`backfill`: histories of more sequences than this are left to Spark; None leaves none.
+
+        `snapshot`: from which to restart if it can be used, and which `close` renews.
 
         `before`: what the log adds up to as far as it was read before, to read only what follows.
         """
@@ -100,10 +103,10 @@ class Broker:
         self.matched_to = log.head  # every document up to this sequence has been matched
         for name, index in self.indexes.items():
             index.read_within(self.state.limits_of(name))
-            index.begin_at(log.head + 1)
+            index.begin_at(log.head + 1, self.state.spark.get(name, ()))
         self.rebuild = Rebuild(log, self.indexes, log.head + 1, self.state.mediators)
         state_ = self.state
-        self.search = DeliverySearch(log, self.indexes, state_.guards, state_.expired, state_.mediators)
+        self.search = DeliverySearch(log, self.indexes, state_.guards, state_.expired, state_.mediators, backfill)
         hooks = Hooks(self._index_of, self._lock_of, self._appended, self._matched)
         self._sequencer = Sequencer(log, self.state, self.indexes, hooks)
         self._leased = DeliveryLeases(log, self.state, self._lease_hooks(), clock)
@@ -354,12 +357,21 @@ class Broker:
         if not max(standing.begin, self.log.first) <= sequence <= self.matched_to:
             return False
         try:
-            return self.search.after(standing, sequence - 1, 1, sequence).sequences == [sequence]
+            return self.search.after(standing, sequence - 1, 1, sequence, patient=False).sequences == [sequence]
         except TrimmedError:
             return False
 
     def _lock_of(self, tenant: str, id: str) -> threading.Lock:
         return self._locks[hash((tenant, id)) % _LOCKS]
+
+    def perform(self, request: TaskRequest) -> Future[Any]:
+        """Do some work in the sequencer's thread, between batches; the result is what the work returns."""
+        self._sequencer.submit(request)
+        return request.future
+
+    def processed(self, done: Processed) -> None:
+        """Tell readers that there is something to search for; called by such work."""
+        self._matched(done)
 
     # Called by the sequencer, in its thread.
 
@@ -384,5 +396,8 @@ class Broker:
             index = FeedIndex(self.state.limits_of(feed))
             everywhere = [each.record.pattern for each in self.state.subscriptions.everywhere()]
             index.add([*everywhere, *self.state.guard_patterns()], 0)
+            spans = self.state.spark.get(feed, ())
+            if spans:
+                index.computed.leave(spans, self.log.head)
             self.indexes[feed] = index
         return index

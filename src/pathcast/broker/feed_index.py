@@ -17,13 +17,14 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from msgspec import Struct
 
-from pathcast.broker_log import UNLIMITED, LoggedDocuments, MediatorSpans
+from pathcast.broker_log import UNLIMITED, LoggedDocuments, MediatorSpans, SparkSpans
 from pathcast.documents import DocumentBatch, Limits, Reader
 from pathcast.errors import PathcastError
-from pathcast.kernels import AnyArray, Int32s
+from pathcast.kernels import AnyArray, Int32s, Int64s
 from pathcast.matching import Matcher, Subscriptions, Tuning, restored_matcher
 from pathcast.store import TextLookup
 
+from .deliveries.computed_matches import ComputedMatches
 from .deliveries.delivery_index import Batch
 from .deliveries.feed_matches import FeedMatches
 
@@ -69,13 +70,33 @@ class FeedIndex:
         self._begin = 0
         self.earlier = FeedMatches()  # matches of documents that are older than this process
         self.earlier_to = 0  # how far `earlier` is complete
+        self.computed = ComputedMatches()  # by other processes
 
     def __len__(self) -> int:
         return len(self._patterns) + self._left
 
-    def begin_at(self, sequence: int) -> None:
-        """Documents from here on are matched live; those before it are matched again (`delivery_index_rebuild.py`)."""
+    def begin_at(self, sequence: int, spark: SparkSpans = ()) -> None:
+        """Documents from here on are matched live; those before it are matched again (`delivery_index_rebuild.py`).
+
+        `spark`: which documents Spark matches.
+        """
         self._begin = sequence
+        self.computed.begin_at(sequence, spark)
+
+    def lacks(self, text: str, begin: int) -> int | None:
+        """Where what is known of a pattern begins, if that is after `begin` and nobody is finding out the rest."""
+        pattern = self.pattern(text)
+        return None if pattern is None or pattern.rebuilt or pattern.since <= begin else pattern.since
+
+    def lengthen(self, text: str, begin: int, end: int, sequences: Int64s) -> int | None:
+        """Take the documents that match a pattern from `begin` to before `end`; returns its number if that was new."""
+        since = self.lacks(text, begin)
+        found = self.pattern(text)
+        if since is None or found is None or end < since:
+            return None
+        self.computed.lengthen(found.number, begin, since, sequences)
+        self._patterns[text] = IndexedPattern(found.number, begin)
+        return found.number
 
     def pattern(self, text: str) -> IndexedPattern | None:
         """A pattern's number and since when it is indexed."""
@@ -121,7 +142,9 @@ class FeedIndex:
             number = self._patterns.pop(text)
             if self._stored is None or self._stored.texts.find(text) < 0:
                 del self._uses[text]
-            self._subscriptions.remove(number if isinstance(number, int) else number.number)
+            number = number if isinstance(number, int) else number.number
+            self._subscriptions.remove(number)
+            self.computed.forget(number)
 
     def patterns(self) -> Iterator[tuple[str, int, int]]:
         """Text, number and uses of each pattern; not while patterns are added or removed."""
@@ -169,14 +192,21 @@ class FeedIndex:
     def after(self, pattern: int, position: int, limit: int) -> list[int]:
         """At most `limit` sequences above `position` of documents that matched a pattern, ascending."""
         found = self.earlier.after(pattern, position, limit)
-        return found if len(found) >= limit else found + self.matches.after(pattern, position, limit - len(found))
+        if len(found) < limit:
+            found += self.matches.after(pattern, position, limit - len(found))
+        if not self.computed.is_used:
+            return found
+        return sorted({*found, *self.computed.after(pattern, position, limit)})[:limit]
 
     def among(self, pattern: int, sequences: list[int]) -> list[int]:
         """Those of some ascending sequences whose documents matched a pattern."""
         if not sequences:
             return []
         wanted = np.array(sequences, dtype=np.int64)
-        found: list[int] = wanted[self.earlier.among(pattern, wanted) | self.matches.among(pattern, wanted)].tolist()
+        mask = self.earlier.among(pattern, wanted) | self.matches.among(pattern, wanted)
+        if self.computed.is_used:
+            mask |= self.computed.among(pattern, wanted)
+        found: list[int] = wanted[mask].tolist()
         return found
 
     def most_expensive(self) -> list[dict[str, Any]]:
@@ -188,6 +218,7 @@ class FeedIndex:
         """Drop the matches of documents that were trimmed."""
         self.matches.drop_before(sequence)
         self.earlier.drop_before(sequence)
+        self.computed.drop_before(sequence)
 
     def read_within(self, limits: Limits) -> None:
         """Read and match the next documents within these limits."""
@@ -206,6 +237,17 @@ class FeedIndex:
         """
         view = self._matcher.view().within(self._limits)
         return self.matches.batch(view, view.match_shared(batch), range(1, len(batch) + 1))
+
+    def read_only(
+        self, bodies: Sequence[bytes], mappings: Mapping[int, str | PathcastError]
+    ) -> Mapping[int, PathcastError]:
+        """Why documents cannot be read, or rewritten; Spark matches those that can."""
+        if not mappings:
+            return self.read(bodies).errors
+        from pathcast.broker_log import match_mediated
+
+        nothing = Subscriptions().compile()
+        return match_mediated(nothing.view(), nothing.subscriptions.table.names, bodies, mappings, self._limits).errors
 
     def match_mediated(
         self, bodies: Sequence[bytes], mappings: Mapping[int, str | PathcastError]

@@ -143,7 +143,9 @@ def broker_of(settings: BrokerSettings) -> Broker:
     """The broker that the settings describe."""
     log = settings.opened_log()
     leases = settings.log.leases_on(log)
-    return Broker(log, limits=settings.limits, leases=leases, snapshot=settings.snapshot())
+    return Broker(
+        log, limits=settings.limits, leases=leases, snapshot=settings.snapshot(), backfill=settings.backfill.above
+    )
 
 
 def server_of(broker: Broker, settings: BrokerSettings, standby: Standby | None = None) -> uvicorn.Server:

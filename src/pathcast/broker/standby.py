@@ -120,6 +120,7 @@ class Standby:
                 clock=self._clock,
                 snapshot=self._snapshot,
                 before=self._restored,
+                backfill=self._settings.backfill.above,
             )
         except BaseException:
             log.close()

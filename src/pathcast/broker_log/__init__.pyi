@@ -32,6 +32,7 @@ from .effective_feed_settings import UNLIMITED as UNLIMITED
 from .effective_feed_settings import changes_settings as changes_settings
 from .effective_feed_settings import new_settings as new_settings
 from .expired_documents import expired_before as expired_before
+from .feed_matching import SparkSpans as SparkSpans
 from .feed_mediators import MediatorSpans as MediatorSpans
 from .feed_mediators import mediator_at as mediator_at
 from .last_delivery_and_error import LastDelivery as LastDelivery
@@ -39,6 +40,7 @@ from .last_delivery_and_error import LastError as LastError
 from .matching.match_logged_documents import Deliveries as Deliveries
 from .matching.match_logged_documents import LogMatcher as LogMatcher
 from .matching.match_logged_documents import Validity as Validity
+from .matching.match_patterns import PatternMatcher as PatternMatcher
 from .matching.mediated_documents import check_mediator as check_mediator
 from .matching.mediated_documents import mappings_of as mappings_of
 from .matching.mediated_documents import match_mediated as match_mediated

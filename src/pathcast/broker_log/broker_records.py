@@ -137,6 +137,7 @@ class FeedRecord(Struct, frozen=True, omit_defaults=True):
 
     keep_seconds, keep_bytes: how long, and how much of it, documents are delivered; expiry records carry that out.
     mediator: documents from here on are matched in its schema; None matches them as they are.
+    matching: who matches documents from here on (feed_matching.py): "broker", or "spark".
     creator: the tenant whose request created the feed, if it is known; a quota counts it.
     """
 
@@ -146,6 +147,7 @@ class FeedRecord(Struct, frozen=True, omit_defaults=True):
     keep_seconds: float | None = None
     keep_bytes: int | None = None
     mediator: FeedMediator | None = None
+    matching: str = "broker"
     creator: str | None = None
 
 

@@ -42,6 +42,7 @@ from .committed_batch_deduplication import CommittedBatches, SavedBatch
 from .dead_letters import DeadLetterRecord, DeadLetterReplayRecord
 from .deduplication_window import SIZE, DeduplicationWindow
 from .effective_feed_settings import limits_of
+from .feed_matching import SparkSpans, spark_since, with_matching
 from .feed_mediators import MediatorSpan, MediatorSpans, mediators_since, with_mediator
 from .ordered_subscription_ids import SubscriptionDirectory
 from .packed_subscriptions import PackedSubscriptions
@@ -99,6 +100,7 @@ class _Checkpoint(Struct):
     expired: dict[str, int] = {}
     mediators: dict[str, list[MediatorSpan]] = {}
     batches: list[SavedBatch] = []
+    spark: dict[str, list[tuple[int, int | None]]] = {}
 
 
 class BrokerState:
@@ -116,6 +118,7 @@ class BrokerState:
         self.settings = SettingsRecord()
         self.guards: dict[str, GuardSpans] = {}
         self.mediators: dict[str, MediatorSpans] = {}  # per feed
+        self.spark: dict[str, SparkSpans] = {}  # per feed, which documents Spark matches
         self.usage: dict[str, TenantUsage] = {}
         self.published = DeduplicationWindow(window)
         self.batches = CommittedBatches()
@@ -150,12 +153,7 @@ class BrokerState:
                     found.take(meta)
                     self._note_trouble((meta.tenant, meta.id), found)
             case FeedRecord():
-                if meta.removed:
-                    self.feeds.pop(meta.name, None)
-                else:
-                    self.feeds[meta.name] = meta
-                self._mediate(sequence, meta.name, meta.mediator)
-                self._limits = {}
+                self._set_feed(sequence, meta)
             case ExpiryRecord():
                 before = sequence if meta.before is None else min(meta.before, sequence)
                 self.expired[meta.feed] = max(before, self.expired.get(meta.feed, 0))
@@ -164,6 +162,17 @@ class BrokerState:
                 self._limits = {}
             case TenantRecord():
                 self.guards[meta.tenant] = with_guard(self.guards.get(meta.tenant, ()), sequence, meta)
+
+    def _set_feed(self, sequence: int, record: FeedRecord) -> None:
+        if record.removed:
+            self.feeds.pop(record.name, None)
+        else:
+            self.feeds[record.name] = record
+        self._mediate(sequence, record.name, record.mediator)
+        spans = with_matching(self.spark.get(record.name, ()), sequence, spark=record.matching == "spark")
+        if spans:
+            self.spark[record.name] = spans
+        self._limits = {}
 
     def _put(self, sequence: int, record: SubscriptionRecord) -> None:
         key = record.tenant, record.id
@@ -263,6 +272,11 @@ class BrokerState:
         if spans:
             self.mediators[feed] = spans
 
+    def is_matched_by_spark(self, feed: str) -> bool:
+        """Whether the broker leaves matching of a feed's next documents to Spark."""
+        spans = self.spark.get(feed)
+        return spans is not None and spans[-1][1] is None
+
     def usage_of(self, tenant: str) -> TenantUsage:
         """What a tenant uses."""
         return self.usage.get(tenant, TenantUsage())
@@ -290,6 +304,11 @@ class BrokerState:
                 self.mediators[feed] = kept_spans
             else:
                 del self.mediators[feed]
+        for feed, left in list(self.spark.items()):
+            if kept_left := spark_since(left, first):
+                self.spark[feed] = kept_left
+            else:
+                del self.spark[feed]
         for standing in self.subscriptions.with_earlier_versions():
             kept = [each for each in standing.versions[:-1] if each.end is not None and each.end > first]
             standing.versions = (*kept, standing.versions[-1])
@@ -322,6 +341,7 @@ class BrokerState:
                 self.expired,
                 {feed: list(spans) for feed, spans in self.mediators.items()},
                 self.batches.saved(),
+                {feed: list(spans) for feed, spans in self.spark.items()},
             )
         )
 
@@ -385,6 +405,7 @@ class BrokerState:
         state.expired = found.expired
         state.guards = {tenant: tuple(spans) for tenant, spans in found.guards.items()}
         state.mediators = {feed: tuple(spans) for feed, spans in found.mediators.items()}
+        state.spark = {feed: tuple(spans) for feed, spans in found.spark.items()}
         for sequence, batch in found.batches:
             state.batches.add(sequence, batch)
         for each in found.subscriptions:

@@ -8,10 +8,10 @@ Cost: that of reading and matching all documents that the log retains, once, in 
 
 import logging
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
-from pathcast.broker_log import MediatorSpans, groups_of_documents
+from pathcast.broker_log import LoggedDocuments, MediatorSpans, groups_of_documents
 from pathcast.log import Log, LogError, TrimmedError
 
 from ..feed_index import FeedIndex
@@ -58,7 +58,9 @@ class Rebuild:
                         index = self._indexes.get(name)
                         if index is None:  # the feed was deleted: its documents have expired
                             continue
-                        index.earlier.append(index.match_again(documents, self._mediators.get(name, ())))
+                        mine = without(documents, index.computed.leaves)
+                        if mine.sequences:
+                            index.earlier.append(index.match_again(mine, self._mediators.get(name, ())))
                     begin = 1 + max(documents.sequences[-1] for documents in group.values())
                     self._complete(begin - 1)
             except TrimmedError as error:
@@ -73,3 +75,14 @@ class Rebuild:
     def _complete(self, sequence: int) -> None:
         for index in self._indexes.values():
             index.earlier_to = sequence
+
+
+def without(documents: LoggedDocuments, left: Callable[[int], bool]) -> LoggedDocuments:
+    """The documents that are not left to Spark."""
+    kept = [place for place, sequence in enumerate(documents.sequences) if not left(sequence)]
+    if len(kept) == len(documents.sequences):
+        return documents
+    schemas = {at: documents.schemas[place] for at, place in enumerate(kept) if place in documents.schemas}
+    return LoggedDocuments(
+        [documents.sequences[place] for place in kept], [documents.bodies[place] for place in kept], schemas
+    )

@@ -283,7 +283,7 @@ class DeliveryLeases:
                 cursor.fetched = max(position, found.searched_to)
                 new = [sequence for sequence in found.sequences if sequence not in cursor.acknowledged]
                 leased += [(sequence, cursor.lease(sequence, expires)) for sequence in new]
-            if trimmed is None and found.searched_to >= self._hooks.matched_to():
+            if trimmed is None and (found.waits or found.searched_to >= self._hooks.matched_to()):
                 return _Leased(sorted(leased), gap, more=False)
         return _Leased(sorted(leased), gap, more=room > 0)
 

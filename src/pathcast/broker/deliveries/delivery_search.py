@@ -38,10 +38,14 @@ _MASKED: Final = 1_024
 
 
 class Found(NamedTuple):
-    """Deliveries in order, and the sequence up to which there are no others."""
+    """Deliveries in order, and the sequence up to which there are no others.
+
+    `waits`: the search ended there because Spark has not matched the next documents yet.
+    """
 
     sequences: list[int]
     searched_to: int
+    waits: bool = False
 
 
 class DeliverySearch:
@@ -54,20 +58,47 @@ class DeliverySearch:
         guards: Mapping[str, GuardSpans],
         expired: Mapping[str, int] | None = None,
         mediators: Mapping[str, MediatorSpans] | None = None,
+        backfill: int | None = None,
     ) -> None:
-        """`expired`: per feed, the first sequence that is still delivered. `mediators`: per feed, too."""
+        """`expired`: per feed, the first sequence that is still delivered. `mediators`: per feed, too.
+
+        `backfill`: of patterns that are indexed, longer histories than this are left to Spark.
+        """
         self._log = log
         self._indexes = indexes
         self._guards = guards
         self._expired = {} if expired is None else expired
         self._mediators = {} if mediators is None else mediators
+        self._backfill = backfill
+        self._wanted: dict[tuple[str, str], int] = {}  # feed and pattern of histories that a search waits for
+
+    def backfills(self) -> list[tuple[str, str, int, int]]:
+        """Histories that a search waits for: feed, pattern, and the documents from begin to before end."""
+        found = []
+        for (name, text), wanted in list(self._wanted.items()):
+            index = self._indexes.get(name)
+            begin = max(wanted, self._log.first)
+            since = None if index is None else index.lacks(text, begin)
+            if since is None:
+                self._wanted.pop((name, text), None)
+            else:
+                found.append((name, text, begin, since))
+        return found
 
     def after(
-        self, subscription: StandingSubscription, position: int, limit: int, head: int, *, scan: bool = True
+        self,
+        subscription: StandingSubscription,
+        position: int,
+        limit: int,
+        head: int,
+        *,
+        scan: bool = True,
+        patient: bool = True,
     ) -> Found:
         """At most `limit` deliveries after a position, in order; all documents up to `head` have been matched.
 
-        Without `scan` the search ends where it would have to read the log.
+        Without `scan` the search ends where it would have to read the log. If it is not `patient`, it reads the log
+        where Spark has not matched yet.
         """
         found: list[int] = []
         guards = self._guards.get(subscription.record.tenant, ())
@@ -79,11 +110,13 @@ class DeliverySearch:
                 continue
             for first, last, guard in pieces(guards, begin, end):
                 wanted = _Wanted(version.record.pattern, guard, limit - len(found))
-                sequences, reached = self._in(version.record.feeds, first, last, wanted, scan=scan)
+                sequences, reached, waits = self._in(
+                    version.record.feeds, first, last, wanted, scan=scan, patient=patient
+                )
                 found += sequences
                 searches += 1
                 if reached < last or (searches == _SEARCHES and reached <= head):
-                    return Found(found, max(position, reached - 1))
+                    return Found(found, max(position, reached - 1), waits)
         return Found(found, max(position, head))
 
     def quiet(self, subscriptions: Sequence[StandingSubscription], position: int) -> list[bool]:
@@ -104,6 +137,8 @@ class DeliverySearch:
             index = self._indexes.get(name)
             if index is None:
                 continue
+            if index.computed.is_used:
+                return False
             pattern, numbers = index.pattern(record.pattern), matched.get(name)
             if pattern is None or numbers is None or pattern.since > position + 1 or pattern.number in numbers:
                 return False
@@ -114,12 +149,12 @@ class DeliverySearch:
         guard = guard_at(self._guards.get(tenant, ()), sequence)
         if guard is None:
             return True
-        found, _ = self._in((feed,), sequence, sequence + 1, _Wanted(guard, None, 1), scan=True)
-        return found == [sequence]
+        found = self._in((feed,), sequence, sequence + 1, _Wanted(guard, None, 1), scan=True, patient=False)
+        return found.sequences == [sequence]
 
     def _in(
-        self, feeds: tuple[str, ...], begin: int, end: int, wanted: "_Wanted", *, scan: bool
-    ) -> tuple[list[int], int]:
+        self, feeds: tuple[str, ...], begin: int, end: int, wanted: "_Wanted", *, scan: bool, patient: bool
+    ) -> "_Part":
         """Deliveries in a range, and the sequence up to which (exclusively) the range was searched."""
         named = feeds or tuple(self._indexes)
         indexes = {name: index for name in named if (index := self._indexes.get(name)) is not None}
@@ -129,10 +164,16 @@ class DeliverySearch:
             (index.indexed_to(text, firsts[name], end) for name, index in indexes.items() for text in wanted.texts),
             default=end,
         )
-        if reached == begin and scan:
+        pending = min((index.computed.pending(firsts[name], end) for name, index in indexes.items()), default=end)
+        if reached == begin and patient and self._waits(wanted.texts, indexes, firsts, end):
+            return _Part([], begin, waits=True)
+        if (reached == begin and scan) or (pending == begin and not patient):
             # At least one feed has no answer here: read documents of all feeds, whatever the indexes know.
             reached = min(end, begin + _SCAN)
             return self._cut(self._scan(wanted.texts, indexes, firsts, reached), reached, wanted.limit)
+        if pending == begin:
+            return _Part([], begin, waits=True)
+        reached = min(reached, pending)
         # A guard may hide most of what a pattern matches: look at more than was asked for.
         most = wanted.limit if wanted.guard is None else max(wanted.limit, _MASKED)
         merged: list[int] = []
@@ -146,9 +187,23 @@ class DeliverySearch:
         return self._cut(sorted(each for each in merged if each < reached), reached, wanted.limit)
 
     @staticmethod
-    def _cut(found: list[int], reached: int, limit: int) -> tuple[list[int], int]:
+    def _cut(found: list[int], reached: int, limit: int) -> "_Part":
         """At most `limit` of the sequences found; if there are more, the search ends before the next."""
-        return (found[:limit], found[limit]) if len(found) > limit else (found, reached)
+        return _Part(found[:limit], found[limit]) if len(found) > limit else _Part(found, reached)
+
+    def _waits(self, texts: frozenset[str], indexes: dict[str, FeedIndex], firsts: dict[str, int], end: int) -> bool:
+        """Whether the history of a pattern, from `firsts` on, is left to Spark; then it is asked for."""
+        if self._backfill is None:
+            return False
+        waits = False
+        for name, index in indexes.items():
+            for text in texts:
+                since = index.lacks(text, firsts[name]) if firsts[name] < end else None
+                if since is not None and since - firsts[name] > self._backfill:
+                    begin = self._wanted.get((name, text), firsts[name])
+                    self._wanted[name, text] = min(begin, firsts[name])
+                    waits = True
+        return waits
 
     def _scan(
         self, texts: frozenset[str], indexes: dict[str, FeedIndex], firsts: dict[str, int], end: int
@@ -167,6 +222,14 @@ class DeliverySearch:
                 matched = batch.sequences[batch.counts == len(texts)].tolist()
                 found += [sequence for sequence in matched if sequence >= firsts[name]]
         return sorted(found)
+
+
+class _Part(NamedTuple):
+    """Deliveries in a range, up to where it was searched (exclusively), and whether the rest waits for Spark."""
+
+    sequences: list[int]
+    reached: int
+    waits: bool = False
 
 
 class _Wanted(NamedTuple):

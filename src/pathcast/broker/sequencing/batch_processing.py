@@ -223,6 +223,9 @@ class BatchProcessing:
         """Read and match the documents of a batch for one feed; returns how many can be read, but not matched."""
         index = self._hooks.index_of(name)
         feed.sequences = [0] * len(feed.bodies)
+        if self._state.is_matched_by_spark(name):
+            feed.errors = index.read_only(feed.bodies, feed.mappings)
+            return 0
         if feed.mappings:
             feed.matched, feed.errors, unmatched = index.match_mediated(feed.bodies, feed.mappings)
             return unmatched
@@ -348,13 +351,16 @@ class BatchProcessing:
             else:
                 self._state.apply(sequence, meta)
                 if isinstance(meta, FeedRecord):
-                    self._hooks.index_of(meta.name).read_within(self._state.limits_of(meta.name))
+                    index = self._hooks.index_of(meta.name)
+                    index.read_within(self._state.limits_of(meta.name))
+                    index.computed.follow(self._state.spark.get(meta.name, ()))
                     self._drop_unnamed([meta.name])  # if it was deleted
         has_feeds = any(isinstance(meta, FeedRecord) for _, meta in changes.metas)
         done = Processed(self._state.head, [], changed, 0, has_feeds)
         for name, feed in feeds:
-            if any(feed.sequences):
-                assert feed.matched is not None
+            if feed.matched is None:
+                self._indexes[name].computed.leave(self._state.spark.get(name, ()), max(feed.sequences, default=0))
+            elif any(feed.sequences):
                 matched = feed.matched.at(feed.sequences)
                 done.matches.append((name, matched))
                 self._indexes[name].matches.append(matched)

@@ -173,6 +173,19 @@ class TelemetrySection:
 
 
 @dataclass(frozen=True, kw_only=True)
+class BackfillSection:
+    """Which histories the broker leaves to `pathcast backfill`."""
+
+    above: int | None = key(
+        NUMBER,
+        "Leave the history of a subscription to [Spark](../guides/log-on-spark.md#backfill) if it has more sequences "
+        "than this. Its deliveries begin once Spark has matched it.",
+        None,
+        without="the broker reads all histories itself",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
 class BrokerSettings:
     """The checked settings of a broker."""
 
@@ -194,6 +207,9 @@ class BrokerSettings:
     )
     webhooks: WebhooksSection = section(
         WebhooksSection, "Webhooks: requests that deliver documents to sinks.", filled=True
+    )
+    backfill: BackfillSection = section(
+        BackfillSection, "Histories of subscriptions with `from` in the past that Spark matches.", filled=True
     )
     uploads: UploadsSection = section(
         UploadsSection, "Documents that are uploaded first and published later, as a batch.", filled=True

@@ -157,6 +157,7 @@ class EventStream:
         self._position = position
         self._events = events
         self.heartbeat_seconds = HEARTBEAT_SECONDS
+        self._waits = False
         self._expired: dict[str, int] = {}  # per feed, the end of the last gap that was reported
         self.tracing: Tracing | None = None
         self.delivered: Callable[[list[int]], object] = list  # called with what was just written
@@ -260,7 +261,7 @@ class EventStream:
             finally:
                 self._note(found)
             self._position = max(self._position, searched)
-            if searched >= head or self._wakeups.closing:
+            if searched >= head or self._waits or self._wakeups.closing:
                 return
 
     def _joined(
@@ -299,6 +300,7 @@ class EventStream:
         """The next deliveries, each with the subscriptions it is for, and how far the search came."""
         position = self._position
         results = []
+        self._waits = False  # until Spark has matched the next documents of a subscription
         searched = self._broker.matched_to  # first: what comes meanwhile is for the next search
         standing = self._standing()
         if len(standing) >= _MANY:
@@ -308,6 +310,7 @@ class EventStream:
             quick = self._broker.deliveries(each, position, _STEP, scan=False)
             if quick.searched_to <= position < self._broker.matched_to:
                 quick = await asyncio.to_thread(self._broker.deliveries, each, position, _STEP)
+            self._waits = self._waits or (quick.waits and quick.searched_to <= position)
             results.append((id, quick.sequences))
             searched = min(searched, quick.searched_to)
         found: dict[int, list[str]] = {}

@@ -6,12 +6,13 @@
 
 A setting is in force for the documents that are published after it; those before it stay as they were accepted or
 rejected. `PUT` replaces all settings of the feed: what is left out is as for all feeds (`[limits]` of broker.toml).
-A feed without a `mediator` has none: its documents are matched as they are.
+A feed without a `mediator` has none: its documents are matched as they are. With `"matching": "spark"` the broker
+leaves matching of the documents after it to Spark (matching_api.py).
 """
 
 import asyncio
 from dataclasses import asdict
-from typing import Annotated, Final, NotRequired, TypedDict
+from typing import Annotated, Final, Literal, NotRequired, TypedDict
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field, structs
 from starlette.requests import Request
@@ -71,6 +72,7 @@ class FeedSettings(Struct, forbid_unknown_fields=True):
     limits: FeedLimits = field(default_factory=FeedLimits)
     retention: FeedRetention = field(default_factory=FeedRetention)
     mediator: MediatorSettings | None = None
+    matching: Literal["broker", "spark"] = "broker"
 
 
 class FeedName(TypedDict):
@@ -109,6 +111,7 @@ class Feed(TypedDict):
     retention: Retention
     expired_before: int
     mediator: ShownMediator | None
+    matching: str
 
 
 class Ended(TypedDict):
@@ -157,6 +160,7 @@ async def put_feed(request: Request) -> Response:
         keep_seconds=kept.age,
         keep_bytes=kept.bytes,
         mediator=mediator,
+        matching=wanted.matching,
         creator=tenant if before is None else before.creator,
     )
     try:
@@ -212,6 +216,7 @@ def _shown(broker: Broker, name: str) -> Feed:
         "retention": {"age": record.keep_seconds, "bytes": record.keep_bytes},
         "expired_before": broker.state.expired.get(name, 0),
         "mediator": None if mediator is None else {"schema": mediator.schema, "mappings": mediator.mappings},
+        "matching": record.matching,
     }
 
 

@@ -84,7 +84,7 @@ class Leases(Struct):
 )
 async def read_log(request: Request) -> Response:
     """GET /v1/log: stream records of the log as Arrow."""
-    broker = _whole_log(request)
+    broker = whole_log(request)
     head = broker.matched_to
     begin = FROM.of(request, broker.log.first)
     if begin < 1:
@@ -147,7 +147,7 @@ class LogAnswer(StreamingResponse):
 )
 async def read_checkpoint(request: Request) -> Response:
     """GET /v1/log/checkpoint: the latest checkpoint, for readers of a log whose first records were trimmed."""
-    broker = _whole_log(request)
+    broker = whole_log(request)
     found = await asyncio.to_thread(broker.log.checkpoint)
     if found is None:
         return Response(status_code=204)
@@ -164,7 +164,7 @@ async def read_checkpoint(request: Request) -> Response:
 )
 async def post_lease(request: Request) -> Response:
     """POST /v1/log/leases: keep records from a sequence on, for a minute; 410 if they are trimmed already."""
-    broker = _whole_log(request)
+    broker = whole_log(request)
     wanted = await _lease_request(request)
     head = broker.matched_to
     if wanted.begin is not None and wanted.begin > head + 1:
@@ -179,7 +179,7 @@ async def post_lease(request: Request) -> Response:
 @describes("log", scope="administer", responses={200: Leases})
 async def list_leases(request: Request) -> Response:
     """GET /v1/log/leases: list all leases, those of requests in progress, too."""
-    broker = _whole_log(request)
+    broker = whole_log(request)
     held = await asyncio.to_thread(broker.leases.held)
     return answer(Leases([_shown(broker, each) for each in held]))
 
@@ -193,7 +193,7 @@ async def list_leases(request: Request) -> Response:
 )
 async def put_lease(request: Request) -> Response:
     """PUT /v1/log/leases/{lease}: extend a lease, and move its place forward."""
-    broker = _whole_log(request)
+    broker = whole_log(request)
     wanted = await _lease_request(request)
     lease = await asyncio.to_thread(broker.leases.extend, request.path_params["lease"], wanted.begin or 0)
     if lease is None:
@@ -204,13 +204,13 @@ async def put_lease(request: Request) -> Response:
 @describes("log", scope="administer", responses={204: Answer()}, errors=(404,))
 async def delete_lease(request: Request) -> Response:
     """DELETE /v1/log/leases/{lease}: release a lease."""
-    broker = _whole_log(request)
+    broker = whole_log(request)
     if not await asyncio.to_thread(broker.leases.release, request.path_params["lease"]):
         raise _no_lease()
     return Response(status_code=204)
 
 
-def _whole_log(request: Request) -> Broker:
+def whole_log(request: Request) -> Broker:
     """The broker, if the sender may read all records of all tenants."""
     access, broker = access_of(request), broker_of(request)
     access.check_administer()

@@ -88,7 +88,7 @@ def _between(broker: Broker, standing: StandingSubscription, begin: int, end: in
     position = begin - 1
     while position < end - 1:
         try:
-            some, position = broker.search.after(standing, position, _STEP, end - 1)
+            some, position, _ = broker.search.after(standing, position, _STEP, end - 1, patient=False)
         except TrimmedError as error:
             position = error.first - 1
             continue

@@ -291,7 +291,7 @@ def _found(broker: Broker, standing: StandingSubscription, first: int, head: int
     position = first - 1
     while position < head:
         try:
-            some, position = broker.search.after(standing, position, COUNTED, head)
+            some, position, _ = broker.search.after(standing, position, COUNTED, head, patient=False)
         except TrimmedError as error:
             position = error.first - 1
             continue
