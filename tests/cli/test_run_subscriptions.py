@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 import pathcast
-from pathcast.cli import run_pipeline_command as command
+from pathcast.cli import work_on_spark as command
 from pathcast.cli.app import app
 from pathcast.spark.publishing.index_versions import version_folder, versions
 from pathcast.store.snapshot import MANIFEST

@@ -3,7 +3,7 @@
     work     ranges of feeds with matching = "spark" · histories of patterns that a search waits for
     matches  pattern → sequences, for a range
 
-Whoever asks for work, and asks for a feed's patterns after that, has all patterns that the matches of the range must
+A process that asks for work, and for a feed's patterns after that, has all patterns that the matches of the range must
 have: a pattern that comes later is valid for later documents only.
 
 Matches are taken in the sequencer's thread, so they never change beside a batch, and readers that wait are woken.
@@ -107,7 +107,7 @@ def take_histories(broker: "Broker", feed: str, begin: int, to: int, matches: Ma
             if (number := index.lengthen(text, begin, to + 1, sequences)) is not None
         ]
         numbers = np.array(taken, dtype=np.int32)
-        # No document is new, but whoever waits for these patterns searches again.
+        # No document is new, but readers that wait for these patterns search again.
         offsets = np.array([0, len(taken)], dtype=np.int64)
         batch = Batch(np.array([begin], dtype=np.int64), offsets, numbers)
         broker.processed(Processed(broker.matched_to, [(feed, batch)], [], 0))

@@ -33,6 +33,7 @@ from .effective_feed_settings import changes_settings as changes_settings
 from .effective_feed_settings import new_settings as new_settings
 from .expired_documents import expired_before as expired_before
 from .feed_matching import SparkSpans as SparkSpans
+from .feed_mediators import MediatorSpan as MediatorSpan
 from .feed_mediators import MediatorSpans as MediatorSpans
 from .feed_mediators import mediator_at as mediator_at
 from .last_delivery_and_error import LastDelivery as LastDelivery

@@ -4,10 +4,10 @@
     matched by   broker      Spark                 broker
 
 A feed's record has `matching`, in force from its own sequence on; the sequencer processes such a record as a batch
-of its own. Whoever matches a document, the matches are the same, so nothing else depends on it.
+of its own. Both find the same matches, so nothing else depends on it.
 """
 
-# Where Spark matches: from begin to before end, None while it goes on; in order.
+# Where Spark matches: from begin to before end, None while it continues; in order.
 SparkSpans = tuple[tuple[int, int | None], ...]
 
 

@@ -15,6 +15,7 @@ import typer
 from pathcast.errors import PathcastError
 
 from . import generate_command, mediation_commands
+from .backfill_command import backfill
 from .broker import access_token_commands, broker_log_commands
 from .broker.broker_client_commands import publish, replay, subscribe
 from .broker.serve_broker_command import serve
@@ -43,6 +44,7 @@ app.command()(explain)
 app.command()(renew)
 app.command()(joins)
 app.command()(run)
+app.command()(backfill)
 app.command()(serve)
 app.add_typer(access_token_commands.app, name="token")
 app.command()(publish)

@@ -10,7 +10,7 @@ Cost: memory for one batch of some 4 MB.
 import io
 import time
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import msgspec
 
@@ -59,7 +59,7 @@ class LogReader:
         """Close all connections."""
         self._http.close()
 
-    def __enter__(self) -> "LogReader":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

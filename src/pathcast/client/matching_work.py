@@ -89,9 +89,9 @@ class MatchingWork(LogReader):
         for begin, to, matches in pieces(work.begin, work.to, found, MOST):
             self._send("/v1/matching/ranges", work.feed, begin, to, matches)
 
-    def send_histories(self, feed: str, begin: int, to: int, found: Found) -> None:
+    def send_histories(self, feed: str, begin: int, to: int, found: Found, *, most: int = MOST) -> None:
         """Send the documents that match some patterns, all that `found.patterns` names."""
-        for first, last, matches in reversed(list(pieces(begin, to, found, MOST))):
+        for first, last, matches in reversed(list(pieces(begin, to, found, most))):
             none: dict[str, list[int]] = {pattern: [] for pattern in found.patterns}
             self._send("/v1/matching/histories", feed, first, last, none | matches)
 

@@ -4,9 +4,10 @@
     history of one pattern                     the documents before it was indexed    `lengthen`
 
 A feed's record says which documents Spark matches (`matching`), so the ranges are the log's, and every reader of the
-log knows them. Nothing else about it is in the log, or on disk: matches are derived from the log, whoever derives
-them. After a restart they are asked for again. That they are true is up to the process that sends them, which needs the
-scope `administer`; that they are complete follows from the patterns that it asked for after it knew the range.
+log knows them. Nothing else about it is in the log, or on disk: matches are derived from the log, and the same in
+every process. After a restart they are asked for again. That they are true is up to the process that sends them, which
+needs the scope `administer`; that they are complete follows from the patterns that it asked for after it knew the
+range.
 
 Invariant: `pending` names the first document that Spark matches and has not matched yet; a search ends before it. What
 comes twice is ignored: a range is taken from where the last one ended, and a pattern up to where it is indexed.

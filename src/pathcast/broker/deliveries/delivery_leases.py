@@ -140,7 +140,8 @@ class DeliveryLeases:
     def passed(self, standing: StandingSubscription, done: Sequence[int]) -> Passed | None:
         """How far all deliveries are acknowledged once `done` are, some of which were not handed out by a pull.
 
-        Documents that were trimmed are passed with the deliveries after them. `AcknowledgementError` if more than
+        Documents that were trimmed are passed with the deliveries after them; those that Spark has not matched yet are
+        not passed. `AcknowledgementError` if more than
         `in_flight` deliveries would be acknowledged out of order: a cursor's size is bounded.
         """
         record = standing.record
@@ -157,6 +158,8 @@ class DeliveryLeases:
             if before:
                 reached = before[-1]
             at = found.searched_to
+            if found.waits and first_open is None:
+                first_open = at + 1  # until Spark has matched it, it may be a delivery
         most = record.config.get("in_flight", 256)
         if sum(each > reached for each in acknowledged) > most:
             raise AcknowledgementError(

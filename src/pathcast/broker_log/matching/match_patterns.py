@@ -1,7 +1,7 @@
-"""Which documents of a feed match which patterns: what a broker that leaves matching to others is told.
+"""Which documents of a feed match which patterns: what others find out for a broker that leaves matching to them.
 
-Invariant: the answer is that of documents, patterns and mappings alone, so it is the same whoever computes it, and
-however often.
+Invariant: the answer is that of documents, patterns and mappings alone, so it is the same in every
+process, and every time.
 Cost: that of compiling the patterns once, and of reading and matching.
 """
 

@@ -106,7 +106,7 @@ def _matching(shipped: ShippedObject, history: bool) -> Callable[[Iterator[pa.Re
     def match_batches(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         opened = shipped.open(_open, history)
         for batch in batches:
-            for rows in _pieces(batch):
+            for rows in pieces(batch):
                 yield _matched(rows, opened)
 
     return match_batches
@@ -148,7 +148,7 @@ def _opened_base(folder: str, _time: int, _inode: int) -> _Base:
     return _Base(matcher, Validity.of(rows), names)
 
 
-def _pieces(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+def pieces(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
     """Rows in pieces of bounded size."""
     lengths = pa.compute.binary_length(batch.column("body")).to_numpy(zero_copy_only=False)
     edges = offsets_of(lengths.astype(np.int64))
@@ -165,7 +165,7 @@ def _matched(rows: pa.RecordBatch, opened: _Opened) -> pa.RecordBatch:
     places: list[Int64s] = []
     found: list[Int64s] = []
     errors: dict[int, PathcastError] = {}
-    for feed, of_feed, documents in _by_feed(rows, opened.step):
+    for feed, of_feed, documents in by_feed(rows, opened.step.expired, opened.step.mediators):
         mediators = opened.step.mediators.get(feed, ())
         matched = opened.matcher.match(feed, documents, opened.validity, opened.step.guards, mediators)
         places.append(of_feed[matched.documents])
@@ -184,18 +184,20 @@ def _matched(rows: pa.RecordBatch, opened: _Opened) -> pa.RecordBatch:
     return rows.append_column("error", error_column(len(rows), errors))
 
 
-def _by_feed(rows: pa.RecordBatch, step: MatchingStep) -> Iterator[tuple[str, Int64s, LoggedDocuments]]:
+def by_feed(
+    rows: pa.RecordBatch, expired: Mapping[str, int], mediators: Mapping[str, MediatorSpans]
+) -> Iterator[tuple[str, Int64s, LoggedDocuments]]:
     """The documents of rows that have not expired, by feed, and the places of their rows."""
     sequences = rows.column("sequence").to_pylist()
     feeds = rows.column("feed").to_pylist()
     by_feed: dict[str, list[int]] = {}
     for place, (feed, sequence) in enumerate(zip(feeds, sequences, strict=True)):
-        if sequence >= step.expired.get(feed, 0):
+        if sequence >= expired.get(feed, 0):
             by_feed.setdefault(feed, []).append(place)
     bodies, headers = rows.column("body"), rows.column("headers")
     for feed, places in by_feed.items():
         schemas: dict[int, str] = {}
-        if step.mediators.get(feed):
+        if mediators.get(feed):
             named = (dict(headers[place].as_py()).get("pathcast-schema") for place in places)
             schemas = {at: name for at, name in enumerate(named) if name is not None}
         chosen = bodies.take(pa.array(places, pa.int64())).to_pylist()
