@@ -4,7 +4,7 @@ import pytest
 from lxml import etree
 
 from pathcast.documents import read
-from pathcast.matching.explain import selected_parts
+from pathcast.matching.explain import find_parts
 from pathcast.patterns import parse
 
 STORY = """<?xml version="1.0"?>
@@ -17,7 +17,7 @@ STORY = """<?xml version="1.0"?>
 
 def texts(expression: str, document: str = STORY, most: int = 1000) -> list[str]:
     data = document.encode()
-    found = selected_parts(read(data), parse(expression, {"f": "urn:f"}), {"f": "urn:f"}, most)
+    found = find_parts(read(data), parse(expression, {"f": "urn:f"}), {"f": "urn:f"}, most)
     assert len(found.parts) <= found.total
     return [data[part.begin : part.end].decode() for part in found.parts]
 
@@ -63,18 +63,18 @@ def test_the_elements_are_those_that_lxml_selects(expression: str) -> None:
 
 def test_only_the_first_parts_are_returned_and_all_are_counted() -> None:
     document = f"<r>{'<p/>' * 50}</r>".encode()
-    found = selected_parts(read(document), parse("//p"), None, 3)
+    found = find_parts(read(document), parse("//p"), None, 3)
     assert (found.total, [part.begin for part in found.parts]) == (50, [3, 7, 11])
 
 
 def test_an_element_of_an_entity_is_its_reference() -> None:
     document = '<!DOCTYPE r [<!ENTITY e "<p>x</p>">]><r>&e;</r>'
-    found = selected_parts(read(document, entities="expand"), parse("//p"), None, 9)
+    found = find_parts(read(document, entities="expand"), parse("//p"), None, 9)
     assert [document[part.begin : part.end] for part in found.parts] == ["&e;"]
 
 
 def test_positions_are_those_in_utf_8_whatever_the_encoding() -> None:
     document = '<?xml version="1.0" encoding="utf-16"?><r>ä<p/></r>'
     read_document = read(document.encode("utf-16"))
-    (part,) = selected_parts(read_document, parse("//p"), None, 9).parts
+    (part,) = find_parts(read_document, parse("//p"), None, 9).parts
     assert read_document.utf8[part.begin : part.end] == b"<p/>"

@@ -6,4 +6,4 @@ from .explanation import Place as Place
 from .explanation_text import lines as lines
 from .selected_parts import Part as Part
 from .selected_parts import Parts as Parts
-from .selected_parts import selected_parts as selected_parts
+from .selected_parts import find_parts as find_parts

@@ -42,7 +42,7 @@ class Parts(NamedTuple):
     total: int
 
 
-def selected_parts(document: Document, pattern: Pattern, namespaces: Namespaces, most: int) -> Parts:
+def find_parts(document: Document, pattern: Pattern, namespaces: Namespaces, most: int) -> Parts:
     """The parts at which a pattern holds in a readable document, at most `most` of them."""
     alone = document.alone()[0]
     nodes = DocumentNodes(alone.batch, ignore_namespaces=Spelling(namespaces).local)

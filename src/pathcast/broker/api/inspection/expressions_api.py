@@ -20,7 +20,7 @@ from pathcast.documents import Document, Limits, read
 from pathcast.errors import PathcastError
 from pathcast.log import LogError, TrimmedError
 from pathcast.matching import Subscriptions
-from pathcast.matching.explain import explain, selected_parts
+from pathcast.matching.explain import explain, find_parts
 from pathcast.patterns import AllOf, AnyOf, Compare, Condition, First, Node, Not, Pattern, Root, StringTest, parse
 
 from ...broker import Broker
@@ -200,7 +200,7 @@ def _tried(wanted: Trial, pattern: Pattern, body: bytes, limits: Limits) -> Trie
     namespaces = wanted.namespaces or None
     subscriptions = Subscriptions(namespaces)
     explanation = explain(document, subscriptions, subscriptions.add(wanted.xpath))
-    found = selected_parts(document, pattern, namespaces, PARTS)
+    found = find_parts(document, pattern, namespaces, PARTS)
     kind, matching = _handling(subscriptions, pattern, document)
     content: Tried = {
         "matches": explanation.matches,
