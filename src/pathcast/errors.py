@@ -54,6 +54,10 @@ class LimitError(PathcastError):
     """An input exceeds a limit; the reason names the limit and how to raise it."""
 
 
+class SizeLimitError(LimitError):
+    """An input has more bytes than a limit allows; over HTTP, status 413."""
+
+
 class PatternError(PathcastError):
     """A subscription is not in the supported fragment of XPath.
 

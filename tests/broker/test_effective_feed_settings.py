@@ -182,7 +182,7 @@ def test_administrators_set_the_limits_of_a_feed_over_http(tmp_path: Path) -> No
         assert created.json()["limits"] == {"depth": 2, "size": 40}
         assert created.json()["limits_in_force"] == {**ORIGINAL_LIMITS, "depth": 2, "size": 40}
         assert http.get("/v1/feeds/news", headers=operator).json() == created.json()
-        documents = [nested(2), nested(3), f"<a>{'x' * 60}</a>"]
+        documents = [nested(2), nested(3), f"<a>{'x' * 60}</a>"]  # only the last has too many bytes
         sent = [http.post("/v1/feeds/news/documents", content=each, headers=reader) for each in documents]
         assert [each.status_code for each in sent] == [202, 422, 413]
         for limits, status in [({}, 413), ({"size": 200}, 202)]:

@@ -422,5 +422,5 @@ def test_a_description_that_lacks_something_is_rejected() -> None:
         describes("feeds", responses={})(silent)
     with pytest.raises(DescriptionError, match="the path has {'what'}; describe it in parameters"):
         describes("feeds", responses={})(unknown)
-    with pytest.raises(DescriptionError, match="tag 'new' is unknown"):
+    with pytest.raises(DescriptionError, match="unknown tag 'new'"):
         describes("new", responses={})(misplaced)

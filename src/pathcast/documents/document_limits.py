@@ -6,7 +6,7 @@ rejected with a `LimitError` that names the limit and how to raise it.
 
 from dataclasses import dataclass, fields
 
-from pathcast.errors import LimitError
+from pathcast.errors import LimitError, SizeLimitError
 from pathcast.toml_files import NUMBER, key
 
 
@@ -51,7 +51,8 @@ class Limits:
         """The error for `what` beyond `limit`."""
         allowed = getattr(self, limit)
         reason = f"{what}; the limit is {allowed:,} (raise the limit with Limits({limit}=…))"
-        return LimitError(reason, line=line, column=column)
+        kind = SizeLimitError if limit == "size" else LimitError
+        return kind(reason, line=line, column=column)
 
 
 # Text below this size is never an attack: the amplification limit applies only to larger expansions.

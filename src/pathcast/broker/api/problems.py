@@ -16,7 +16,7 @@ from starlette.responses import Response
 from starlette.types import Scope
 
 from pathcast.broker_log import UnknownSubscriptionError
-from pathcast.errors import LimitError, PathcastError, PatternError
+from pathcast.errors import PathcastError, PatternError, SizeLimitError
 from pathcast.log import LogError, LogFullError, TrimmedError
 
 from ..deliveries.delivery_leases import AcknowledgementError
@@ -62,8 +62,8 @@ def problem_of(error: PathcastError) -> ProblemError:
             return ProblemError(
                 500, "the server cannot read or write its log; see the log output of the server process"
             )
-        case LimitError():
-            return ProblemError(413 if "bytes" in error.reason else 422, error.reason, more={**position(error)})
+        case SizeLimitError():
+            return ProblemError(413, error.reason, more={**position(error)})
         case _:
             return ProblemError(422, error.reason, more={**position(error)})
 

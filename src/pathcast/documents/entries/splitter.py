@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pathcast.errors import DocumentError, LimitError, PathcastError
+from pathcast.errors import DocumentError, PathcastError, SizeLimitError
 
 from ..document_limits import AMPLIFICATION_FLOOR, Limits
 from ..expanded_name_table import expanded
@@ -248,7 +248,7 @@ class Splitter:
         begin = self._place = self._state.item(PLACE)
         end = end_of_doctype(self._buffer, begin)
         if (size if end < 0 else end) - begin > LONGEST_DOCTYPE:
-            raise LimitError(
+            raise SizeLimitError(
                 f"the document type has more than {LONGEST_DOCTYPE:,} bytes, which every entry would repeat; shorten it"
             )
         if end < 0 and not final:
