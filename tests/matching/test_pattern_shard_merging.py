@@ -88,7 +88,7 @@ def test_shards_are_merged_into_an_opened_index_and_changes_go_on(seed: int, tmp
 
 
 def test_what_is_refused_has_the_reason_and_column_of_a_single_process() -> None:
-    expressions = ["/a[b]", "/a[", "//b[c = 1]", "/a[last()]", "", "/a[following::b]", "/a" * 2000 + "[b]", "/a[b]/c"]
+    expressions = ["/a[b]", "/a[", "//b[c = 1]", "/a[foot()]", "", "/a[sideways::b]", "/a" * 2000 + "[b]", "/a[b]/c"]
     reasons = add_merged(Subscriptions().compile(), expressions, shards_of(expressions, None, [3, 5]))
     errors = Subscriptions().add_many(expressions, errors="collect")
     assert all(isinstance(error, PatternError | LimitError) for error in errors)

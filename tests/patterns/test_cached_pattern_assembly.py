@@ -11,7 +11,7 @@ from pathcast.patterns import Namespaces, Pattern, parse
 from pathcast.patterns.parsing.bounded_cache import Memo
 from pathcast.patterns.parsing.cached_pattern_assembly import Assembler, assembler
 from pathcast.patterns.parsing.recursive_descent import MAX_NESTING, MAX_STEPS, MAX_TREE_STEPS, Descent
-from pathcast.patterns.parsing.xpath_parser import parse_printed
+from pathcast.patterns.parsing.xpath_parser import descended, parse_printed
 from tests.corpus import cases, refusals
 from tests.patterns.expressions import near_miss, paths
 
@@ -39,7 +39,7 @@ def quick(expression: str, namespaces: Namespaces, max_steps: int = MAX_STEPS) -
 
 def slow(expression: str, namespaces: Namespaces, max_steps: int = MAX_STEPS) -> Outcome:
     try:
-        return outcome(Descent(expression, namespaces, max_steps, MAX_NESTING).pattern())
+        return outcome(descended(expression, namespaces, max_steps, MAX_NESTING))
     except (PatternError, LimitError) as error:
         return refused(error)
 
@@ -74,7 +74,7 @@ def test_a_slip_of_the_pen_gives_the_same_pattern_or_the_same_error() -> None:
         wanted = slow(expression, PREFIXES)
         assert quick(expression, PREFIXES) == wanted, expression
         good += isinstance(wanted[0], Pattern)
-    assert SLIPS_TRIED / 20 < good < SLIPS_TRIED / 2
+    assert SLIPS_TRIED / 20 < good < SLIPS_TRIED * 2 / 3
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,7 @@ def test_an_id_belongs_to_the_first_row_that_is_not_wrong(spark, tmp_path):
 def test_what_is_wrong_stops_nothing_and_is_told_with_its_reason(spark, tmp_path):
     wrong = [
         (3, "ada", "//p["),
-        (4, "ada", "/a/following::b"),
+        (4, "ada", "/a/sideways::b"),
         (2, "eve", "//twice"),
         (0, "ada", "//a"),
         (1 << 31, "ada", "//a"),
@@ -81,8 +81,8 @@ def test_what_is_wrong_stops_nothing_and_is_told_with_its_reason(spark, tmp_path
     told = {(row.id, row.subscriber, row.xpath): row for row in rows}
     assert told[3, "ada", "//p["].column == 5
     with pytest.raises(pathcast.PatternError) as raised:
-        pathcast.Subscriptions().add("/a/following::b")
-    assert (told[4, "ada", "/a/following::b"].reason, told[4, "ada", "/a/following::b"].column) == (
+        pathcast.Subscriptions().add("/a/sideways::b")
+    assert (told[4, "ada", "/a/sideways::b"].reason, told[4, "ada", "/a/sideways::b"].column) == (
         raised.value.reason,
         raised.value.column,
     )

@@ -16,7 +16,7 @@ NEWS = [*generate_documents(news_schema(), 12, seed=3), b"<b xmlns='urn:n' k='1'
 NAMESPACES = {"n": "urn:n"}
 COLUMNS = "id string, subscriber string, xpath string"
 CHANGES = f"{COLUMNS}, change string, sequence int"
-WRONG = ["//p[", "/a/following::b", "//m:b", "", None, "//a[b = ]"]
+WRONG = ["//p[", "/a/sideways::b", "//m:b", "", None, "//a[b = ]"]
 
 
 def drawn(count, seed, first=1):

@@ -16,7 +16,7 @@ from pathcast.spark.publishing.parallel_pattern_compilation import Compiling, Se
 from pathcast.workloads import SubscriptionOptions, generate_documents, generate_subscriptions, news_schema
 
 SCHEMA = "id long, subscriber string, xpath string"
-WRONG = ["/a[", "//a[last()]", "/a[following::b]", "/", "", "//a[b = ]"]
+WRONG = ["/a[", "//a[foot()]", "/a[sideways::b]", "/", "", "//a[b = ]"]
 LONG = ["//a[b < 0.1234567890123456789012345]", "//a[b < 0.12345678901234567890123450]"]
 NEWS = list(generate_documents(news_schema(), 30, seed=5))
 

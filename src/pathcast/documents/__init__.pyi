@@ -1,4 +1,5 @@
 from .character_encodings import UTF_8 as UTF_8
+from .character_encodings import as_utf8 as as_utf8
 from .character_encodings import codec_of as codec_of
 from .character_encodings import declared_encoding as declared_encoding
 from .document_batch import BatchMaxima as BatchMaxima

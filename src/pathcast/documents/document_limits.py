@@ -19,7 +19,8 @@ class Limits:
     largest in use (financial reports in XBRL) some 20,000. name_length: characters per name, and per namespace, which
     may always have 16,384. amplification: bytes of text that `entities="expand"` may produce per byte of the document.
     work: look-ups in the subscriptions' paths that matching a document may take when it has too many label paths to
-    cache.
+    cache. evaluation: steps that evaluating one subscription on the document may take, where a subscription is more
+    than a tree pattern: nodes visited, and 64 characters read are one.
 
     >>> pathcast.documents.read("<a><b/></a>", limits=pathcast.Limits(depth=1))
     Traceback (most recent call last):
@@ -33,6 +34,7 @@ class Limits:
     name_length: int = key(NUMBER, "Characters per name, and per namespace if more than 16,384.", 4_096)
     amplification: int = key(NUMBER, "Bytes of text that entities may produce per byte of the document.", 20)
     work: int = key(NUMBER, "Look-ups in the subscriptions' paths, once there are too many to cache.", 1 << 27)
+    evaluation: int = key(NUMBER, "Steps that evaluating one subscription may take on the document.", 1 << 22)
 
     def __post_init__(self) -> None:
         for field in fields(self):

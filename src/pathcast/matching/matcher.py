@@ -292,6 +292,7 @@ class Matcher:
             "index bytes": size,
             "bytes per subscription": size / max(1, len(self.subscriptions)),
             **engine.statistics(),
+            **({} if (opaque := engine.table.opaque) is None else opaque.statistics()),
             "most expensive": most_expensive(engine, expansion),
         }
 

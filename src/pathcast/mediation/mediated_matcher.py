@@ -148,11 +148,11 @@ class MediatedMatcher:
         if self.rewriting == "static":
             return self._match_static(batch, mapping)
         view = self.matcher.view()
-        if self.rewriting == "engine":
+        if self.rewriting == "engine" and view.table.opaque is None:
             return self._match_in_engine(batch, bridge, view)
         if self.rewriting == "queries":
             return self._match_queries(batch, bridge, mapping, view)
-        if bridge.by_paths is None or len(view.table.trees):
+        if self.rewriting == "engine" or bridge.by_paths is None or len(view.table.trees):
             return self._match_rewritten(batch, bridge)
         found = bridge.by_paths.match(batch, view)
         rest = [index for index, entries in enumerate(found) if entries is None]

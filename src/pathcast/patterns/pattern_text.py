@@ -72,9 +72,9 @@ def _condition(condition: Condition, around: int) -> str:
         case Root():
             return _demand(condition.node, "/", "//")
         case StringTest():
-            return f"{condition.function}(., {_quoted(condition.text)})"
+            return f"{condition.function}(., {quoted(condition.text)})"
         case First():
-            return f"{condition.test.function}({_steps(condition)}, {_quoted(condition.test.text)})"
+            return f"{condition.test.function}({_steps(condition)}, {quoted(condition.test.text)})"
         case Not():
             return f"not({_condition(condition.condition, _OR)})"
         case AllOf(parts):
@@ -121,8 +121,9 @@ def test_text(test: str) -> str:
 
 def literal_text(test: Compare) -> str:
     """The literal as written; a string compared as a number stays a string if it is not a valid XPath number."""
-    return test.text if test.number is not None and _NUMBER.fullmatch(test.text) else _quoted(test.text)
+    return test.text if test.number is not None and _NUMBER.fullmatch(test.text) else quoted(test.text)
 
 
-def _quoted(text: str) -> str:
+def quoted(text: str) -> str:
+    """A string literal."""
     return f'"{text}"' if "'" in text else f"'{text}'"

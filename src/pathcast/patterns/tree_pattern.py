@@ -141,11 +141,18 @@ NEVER = AnyOf(())
 
 
 class Pattern(_Part, frozen=True):
-    """A subscription: `root` is demanded below the document; without a root, every document matches (`/`)."""
+    """A subscription: `root` is demanded below the document; without a root, every document matches (`/`).
+
+    An *opaque* pattern has an `expression`, any XPath 1.0 as text. Every document that it matches has `root`, but not
+    every document with `root` matches: this takes an evaluation of the expression.
+    """
 
     root: Node | None
+    expression: str = ""
 
     def __str__(self) -> str:
+        if self.expression:
+            return self.expression
         from .pattern_text import pattern_text
 
         return pattern_text(self)
@@ -153,6 +160,8 @@ class Pattern(_Part, frozen=True):
     @property
     def linear(self) -> tuple[Node, ...] | None:
         """The steps if the pattern is a plain path of elements without conditions, otherwise None."""
+        if self.expression:
+            return None
         steps: list[Node] = []
         node = self.root
         while node is not None:

@@ -71,6 +71,11 @@ class Outcome:
         return now
 
 
+def router_evaluates(router: Router) -> bool:
+    """Whether a router has opaque patterns."""
+    return router.table.patterns.opaque is not None
+
+
 class DocumentForwarding:
     """Handles one message at a router; `run` fills `outcome` and the report."""
 
@@ -104,6 +109,8 @@ class DocumentForwarding:
         report.refused = message.refused or taken.refused
         if report.refused is None and message.annotations.structure is not None:
             self._came = self._take_structure(message.annotations.structure, message.document)
+            if router_evaluates(self.router):
+                self._came = None  # an expression may look at any value, so the document is parsed
         if self._came is not None and not self._is_quick():
             self._decoded = self._decode()
         self._forward_at_once(taken)

@@ -18,6 +18,7 @@ import numpy as np
 from pathcast.documents import DocumentBatch
 from pathcast.kernels import Int32s
 from pathcast.matching import Entries, Offsets
+from pathcast.matching.evaluation import decided
 from pathcast.matching.table import PatternTable
 from pathcast.patterns.parsing import normalised
 from pathcast.store import offsets_of
@@ -97,19 +98,23 @@ class BPAEngine(TablesEngine[Queries, Scratch]):
     def match_batch(self, batch: DocumentBatch) -> tuple[Offsets, Entries]:
         with self._running:
             if batch.depth.max(initial=0) <= LONGEST:
-                return self._match(batch, None)
+                return decided(self, batch, self._match(batch, None))
             return self._match_one_by_one(batch)
 
     def _match_one_by_one(self, batch: DocumentBatch) -> tuple[Offsets, Entries]:
         """Match, but pass documents with a path that is too long to the engine `yfilter`, as a whole."""
         if self._for_deep is None:
             self._for_deep = YFilterEngine.build(self.table)
+        self._for_deep.limits = self.limits
         found = []
         for document in batch:
             alone = document.alone()
             deep = alone.depth.max(initial=0) > LONGEST
             self._deep_documents += int(deep)
-            found.append(self._for_deep.match_batch(alone)[1] if deep else self._match(alone, None)[1])
+            matched = self._for_deep.match_batch(alone) if deep else decided(self, alone, self._match(alone, None))
+            found.append(matched[1])
+            if alone.errors:
+                batch.errors[document.index] = alone.errors[0]
         offsets = offsets_of([len(entries) for entries in found])
         return offsets, np.concatenate([np.zeros(0, dtype=np.int32), *found])
 

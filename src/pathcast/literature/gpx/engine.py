@@ -20,6 +20,7 @@ import numpy as np
 from pathcast.documents import Document, DocumentBatch, Limits
 from pathcast.kernels import AnyArray
 from pathcast.matching import Entries, Mask, Offsets, StreamMatches
+from pathcast.matching.evaluation import decided, decided_stream
 from pathcast.matching.results.match_expansion_kernels import merge_entries
 from pathcast.matching.table import PatternTable
 
@@ -97,7 +98,7 @@ class GpxEngine:
 
     def match_batch(self, batch: DocumentBatch) -> tuple[Offsets, Entries]:
         with self._lock:
-            return self._match(batch, None)
+            return decided(self, batch, self._match(batch, None))
 
     def _match(self, batch: DocumentBatch, skip: Mask | None) -> tuple[Offsets, Entries]:
         bits = _NO_BITS if skip is None else packed(skip, self._entries)
@@ -187,14 +188,14 @@ class GpxLastEngine(GpxEngine):
     def match_except(self, batch: DocumentBatch, skip: Mask) -> tuple[Offsets, Entries]:
         """As `match_batch`, without the entries that `skip` marks."""
         with self._lock:
-            return self._match(batch, skip)
+            return decided(self, batch, self._match(batch, skip))
 
     def match_stream(
         self, document: Document, *, skip: Mask | None = None, link: Entries | None = None
     ) -> StreamMatches:
         """The entries that match, with positions; a delegated pattern is certain at the document's end."""
         with self._lock:
-            return self._stream(document, skip, link)
+            return decided_stream(self, self._stream, document, skip, link)
 
     def _stream(self, document: Document, skip: Mask | None, link: Entries | None) -> StreamMatches:
         batch, size, scratch = document.alone(), len(document), self._scratch

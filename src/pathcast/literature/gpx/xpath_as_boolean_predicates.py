@@ -84,6 +84,8 @@ def predicates(pattern: Pattern) -> tuple[Predicate, ...]:
     Predicates on structure come first, in the order of the steps, then filters. A pattern with several branches is
     several paths: see `pattern_decomposition.py`.
     """
+    if pattern.expression:
+        raise Unencodable(f"{pattern} is more than a tree pattern; only a single path can be encoded")
     steps = []
     node = pattern.root
     while node is not None:

@@ -19,10 +19,11 @@ from typing import ClassVar, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 
-from pathcast.documents import Document, DocumentBatch
+from pathcast.documents import Document, DocumentBatch, Limits
 from pathcast.kernels import AnyArray, Int32s, Int64s, UInt8s, UInt64s
 from pathcast.matching import Entries, Mask, Offsets, StreamMatches
 from pathcast.matching.automaton.verify import Verifier
+from pathcast.matching.evaluation import decided, decided_stream
 from pathcast.matching.results.match_expansion_kernels import merge_entries
 from pathcast.matching.table import PatternTable
 from pathcast.patterns import Pattern
@@ -171,6 +172,7 @@ class TablesEngine(ABC, Generic[Trees, Scratch]):
 
     def __init__(self, table: PatternTable, tables: Arrays | None = None) -> None:
         self.table = table
+        self.limits = Limits()
         self._trees: Trees | None = None
         self._taken = 0
         self._scratch = self._new_scratch()
@@ -240,7 +242,7 @@ class TablesEngine(ABC, Generic[Trees, Scratch]):
 
     def match_batch(self, batch: DocumentBatch) -> tuple[Offsets, Entries]:
         with self._running:
-            return self._match(batch, None)
+            return decided(self, batch, self._match(batch, None))
 
     def _match(self, batch: DocumentBatch, skip: Mask | None) -> tuple[Offsets, Entries]:
         scratch = self._scratch
@@ -277,14 +279,14 @@ class EventEngine(TablesEngine[Trees, Scratch]):
     def match_except(self, batch: DocumentBatch, skip: Mask) -> tuple[Offsets, Entries]:
         """As `match_batch`, without the entries that `skip` marks, and without their work."""
         with self._running:
-            return self._match(batch, skip)
+            return decided(self, batch, self._match(batch, skip))
 
     def match_until(self, batch: DocumentBatch, skip: Mask, expiry: Entries) -> tuple[Offsets, Entries]:
         """As `match_except`; an entry is searched for at most `expiry` start tags."""
         with self._running:
             self._scratch.expiry = np.ascontiguousarray(expiry[: self._entry_count], dtype=np.int32)
             try:
-                return self._match(batch, skip)
+                return decided(self, batch, self._match(batch, skip))
             finally:
                 self._scratch.expiry = _NOTHING
 
@@ -293,7 +295,7 @@ class EventEngine(TablesEngine[Trees, Scratch]):
     ) -> StreamMatches:
         """See `Streaming`. Tests of text are certain at their element's end; delegated patterns, at the document's."""
         with self._running:
-            return self._match_stream(document, skip, link)
+            return decided_stream(self, self._match_stream, document, skip, link)
 
     def _match_stream(self, document: Document, skip: Mask | None, link: Entries | None) -> StreamMatches:
         batch, scratch = document.alone(), self._scratch

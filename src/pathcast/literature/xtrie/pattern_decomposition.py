@@ -71,7 +71,8 @@ class Twigs:
 
     def add(self, entry: int, pattern: Pattern) -> None:
         """Add a pattern."""
-        if is_conjunctive(pattern) and pattern.root is not None and _fits(pattern.root):
+        anonymous = bool(pattern.expression) and not pattern.names  # such as /*, which is no twig
+        if is_conjunctive(pattern) and pattern.root is not None and not anonymous and _fits(pattern.root):
             self._descend(entry, pattern.root, _Place())
         else:
             self.gates.append(gate(pattern, self.encoder))

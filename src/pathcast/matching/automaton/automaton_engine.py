@@ -26,6 +26,7 @@ from pathcast.errors import LimitError
 from pathcast.kernels import AnyArray, Int32s, Int64s
 
 from ..engine_contract import Costs, Engine, Entries, Offsets, SharedEntries
+from ..evaluation import decided, shared_decided
 from ..results.subscriptions_by_pattern_kernels import DocumentEntries
 from ..table.pattern_table import MergedNumbers, PatternTable
 from .paths.automaton_walk_buffers import Scratches
@@ -151,12 +152,13 @@ class AutomatonEngine:
 
     def match_batch(self, batch: DocumentBatch) -> tuple[Offsets, Entries]:
         offsets, entries, _ = self._matched(batch, NEVER)
-        return offsets, entries
+        return decided(self, batch, (offsets, entries))
 
     def match_shared(self, batch: DocumentBatch) -> SharedEntries:
         offsets, entries, walked = self._matched(batch, self.table.tuning.shared_entries)
         groups = walked.groups
-        return SharedEntries(offsets, entries, walked.group_offsets, walked.listed, groups.begin, groups.entries)
+        found = SharedEntries(offsets, entries, walked.group_offsets, walked.listed, groups.begin, groups.entries)
+        return shared_decided(self, batch, found)
 
     def _matched(self, batch: DocumentBatch, shared: int) -> tuple[Offsets, Entries, Walked]:
         """The entries of each document, but those of groups that the walk lists."""

@@ -5,13 +5,15 @@ The pattern is evaluated again from the subscription's text, on the document's a
 used to check it.
 """
 
-from pathcast.documents import Document
+from pathcast.documents import Document, Limits
 from pathcast.patterns import Namespaces, Pattern
 from pathcast.patterns.parsing import parse_printed
+from pathcast.patterns.xpath import parse_expression
 
 from ..subscriptions.subscriptions import Subscription, Subscriptions
 from .condition_node_sets import Truth, path_of, reached
 from .document_node_sets import DocumentNodes
+from .evaluated_expressions import Evaluated
 from .explanation import Explanation
 from .findings_awaiting_locations import finished
 from .match_and_miss_reasons import Reasons
@@ -45,6 +47,17 @@ def explain_pattern(
     nodes = DocumentNodes(alone.batch, ignore_namespaces=spelling.local)
     truth = Truth(nodes)
     reasons = Reasons(truth, spelling)
+    if pattern.expression:
+        expression = parse_expression(pattern.expression, ignore_namespaces=spelling.local)
+        drafts = Evaluated(alone.batch, Limits(), ignore_namespaces=spelling.local).drafts(expression)
+        return Explanation(
+            id=number,
+            subscriber=subscriber,
+            xpath=xpath,
+            pattern=xpath,
+            matches=all(draft.holds for draft in drafts),
+            steps=finished(drafts, Locations(alone, nodes, spelling)),
+        )
     steps = path_of(pattern.root)
     matches = len(reached(truth, pattern.root, None, satisfied=True)) > 0
     drafts = reasons.prove_path(steps, None) if matches else reasons.refute_path(steps, None)

@@ -4,7 +4,7 @@
 
 A pattern has no result, only conditions. What is marked are the ends of its branches: nodes at
 which a path of the pattern ends, each within one match of the whole pattern. Of an `or`, the alternatives that hold
-count; of a `not()`, nothing.
+count; of a `not()`, nothing. Of an opaque pattern, the nodes are marked that its expression selects.
 
 Invariant: a document without a match has no parts.
 Cost: that of explaining, and one pass of expat over the document for the ends of elements.
@@ -16,11 +16,12 @@ import re
 from typing import Final, NamedTuple
 from xml.parsers import expat
 
-from pathcast.documents import Document
+from pathcast.documents import Document, Limits
 from pathcast.patterns import AllOf, AnyOf, Condition, Namespaces, Node, Pattern, Root
 
 from .condition_node_sets import Truth, reached
 from .document_node_sets import Contexts, DocumentNodes, NodeSet
+from .evaluated_expressions import selected_by
 from .step_and_condition_text import Spelling
 
 _TAG: Final = re.compile(rb"""<[^\s/>]+(?:[^>"']|"[^"]*"|'[^']*')*>""")
@@ -48,7 +49,10 @@ def find_parts(document: Document, pattern: Pattern, namespaces: Namespaces, mos
     nodes = DocumentNodes(alone.batch, ignore_namespaces=Spelling(namespaces).local)
     if pattern.root is None:
         return Parts([], 0)
-    found = _ends(Truth(nodes), pattern.root)
+    if pattern.expression:
+        found = selected_by(pattern.expression, alone.batch, Limits(), ignore_namespaces=Spelling(namespaces).local)
+    else:
+        found = _ends(Truth(nodes), pattern.root)
     count = sum(map(len, found))
     if not count:
         return Parts([], 0)

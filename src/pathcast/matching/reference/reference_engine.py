@@ -8,11 +8,12 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from pathcast.documents import DocumentBatch
+from pathcast.documents import DocumentBatch, Limits
 from pathcast.kernels import AnyArray
 from pathcast.patterns import Pattern
 
 from ..engine_contract import Entries, Mask, Offsets
+from ..evaluation import decided
 from ..table.pattern_table import PatternTable
 from .pattern_embedding import Embedding
 
@@ -24,6 +25,7 @@ class ReferenceEngine:
 
     def __init__(self, table: PatternTable) -> None:
         self.table = table
+        self.limits = Limits()
         self.patterns: list[Pattern] = []
         self._embeddings = 0
         self.refresh()
@@ -58,7 +60,7 @@ class ReferenceEngine:
                 found.extend(entry for entry in asked if embedding.matches(self.patterns[entry]))
                 self._embeddings += len(asked)
             offsets[index + 1] = len(found)
-        return offsets, np.array(found, dtype=np.int32)
+        return decided(self, batch, (offsets, np.array(found, dtype=np.int32)))
 
     def statistics(self) -> dict[str, int | float]:
         return {"embeddings": self._embeddings}

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..engine_contract import Costed, Engine
+from ..engine_contract import Costed, Costs, Engine
 from ..results.match_expansion import Expansion
 
 SHOWN = 5
@@ -19,6 +19,8 @@ SHOWN = 5
 
 # Verifying one candidate takes about as long as reading this many bytes.
 _BYTES_PER_TRY = 128
+# A step of a full evaluation takes about as long as reading this many bytes.
+_BYTES_PER_STEP = 200
 
 
 class Cost(NamedTuple):
@@ -66,9 +68,15 @@ def cost_of(engine: Engine, expansion: Expansion, id: int) -> Cost | None:
 
 def _costs(engine: Engine, expansion: Expansion) -> list[Cost]:
     """The costs of all patterns that were tried, the most expensive first."""
-    if not isinstance(engine, Costed) or engine.table is not expansion.rows.table:  # the engine is about to change
+    if engine.table is not expansion.rows.table:  # the engine is about to change
         return []
-    entries, tries, read = engine.costs()
+    parts = [engine.costs()] if isinstance(engine, Costed) else []
+    if (opaque := engine.table.opaque) is not None:
+        evaluated, tried, steps = opaque.costs()
+        if parts:
+            tried = np.where(np.isin(evaluated, parts[0].entries), 0, tried)  # counted when its tree was tried
+        parts.append(Costs(evaluated, tried, _BYTES_PER_STEP * steps))
+    entries, tries, read = Costs.of(parts)
     distinct, of = np.unique(entries, return_inverse=True)
     work = np.bincount(of, read + _BYTES_PER_TRY * tries, len(distinct))
     times = np.bincount(of, tries, len(distinct))

@@ -13,7 +13,7 @@ import weakref
 from array import array
 from copy import copy
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -29,6 +29,9 @@ from ..tuning import Tuning
 from .path_trie import Trie
 from .path_trie_kernels import NONE
 from .tree_pattern_texts import Trees
+
+if TYPE_CHECKING:
+    from ..evaluation import OpaquePatterns
 
 _TRIE, _TREES = "trie_", "trees_"
 
@@ -75,9 +78,22 @@ class PatternTable:
         self._mentioned: set[str] = set()  # by trees, as tests of nodes
         self.unused = 0  # entries without a subscription
         self._origin: tuple[weakref.ref[PatternTable], Int32s] | None = None
+        self._opaque: OpaquePatterns | None = None
 
     def __len__(self) -> int:
         return len(self._nodes)
+
+    @property
+    def opaque(self) -> "OpaquePatterns | None":
+        """The evaluation of the opaque patterns; None if there are none."""
+        entries = self.trees.opaque
+        if not entries:
+            return None
+        if self._opaque is None or self._opaque.entries is not entries:
+            from ..evaluation import OpaquePatterns
+
+            self._opaque = OpaquePatterns(self.namespaces, entries, self.trees.__getitem__)
+        return self._opaque
 
     def enter(self, expressions: list[str], *, collect: bool = False) -> EnteredPatterns:
         """The entries of expressions, created where necessary; the first invalid one raises unless `collect`."""

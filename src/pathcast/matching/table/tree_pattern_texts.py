@@ -39,6 +39,12 @@ class Trees:
         self._added = array("i")  # entries that have no text yet
         self._patterns: dict[int, Pattern] = {}
         self._numbers: dict[Pattern, int] = {}
+        self._opaque = array("i")
+
+    @property
+    def opaque(self) -> "array[int]":
+        """The entries of opaque patterns, ascending; grows with the others."""
+        return self._opaque
 
     def __len__(self) -> int:
         return self._entries.size + len(self._added)
@@ -87,13 +93,21 @@ class Trees:
         self._patterns[entry] = pattern
         self._numbers[pattern] = entry
         self._added.append(entry)
+        if pattern.expression:
+            self._opaque.append(entry)
 
     # As arrays: on disk, and from other processes.
 
     def arrays(self) -> dict[str, AnyArray]:
         """The trees as arrays; `restore` reads them, `merge` merges them."""
         self._print()
-        return {"entries": self._entries.view, "texts": self._data.view, "offsets": self._offsets.view}
+        arrays: dict[str, AnyArray] = {
+            "entries": self._entries.view,
+            "texts": self._data.view,
+            "offsets": self._offsets.view,
+            "opaque": np.array(self._opaque, dtype=np.int32),
+        }
+        return arrays
 
     @classmethod
     def restore(cls, namespaces: Namespaces, arrays: dict[str, AnyArray]) -> "Trees":
@@ -101,6 +115,7 @@ class Trees:
         trees = cls(namespaces)
         trees._entries = Growing.over(arrays["entries"])
         trees._data, trees._offsets = Growing.over(arrays["texts"]), Growing.over(arrays["offsets"])
+        trees._opaque = array("i", arrays["opaque"].tolist())
         return trees
 
     def merge(self, arrays: dict[str, AnyArray], first: int) -> Int32s:
@@ -117,7 +132,10 @@ class Trees:
         self._offsets.size, self._indexed = after + 1, after
         self._data.size = int(self._offsets.room[after])
         self._entries.extend(np.arange(first, first + after - before, dtype=np.int32))
-        return np.asarray(self._entries.view[places], dtype=np.int32)
+        found = np.asarray(self._entries.view[places], dtype=np.int32)
+        opaque = np.isin(arrays["entries"], arrays["opaque"])
+        self._opaque.extend(sorted({entry for entry in found[opaque].tolist() if entry >= first}))
+        return found
 
     def selected(self, moved: Int32s) -> "Trees":
         """The trees with their new entries in `moved`, without those that have -1."""
@@ -130,6 +148,7 @@ class Trees:
             "entries": moved[self._entries.view[chosen]],
             "texts": data,
             "offsets": offsets,
+            "opaque": np.array([moved[entry] for entry in self._opaque if moved[entry] >= 0], dtype=np.int32),
         }
         trees = Trees.restore(self._namespaces, arrays)
         trees._patterns = {int(moved[entry]): known for entry, known in self._patterns.items() if moved[entry] >= 0}

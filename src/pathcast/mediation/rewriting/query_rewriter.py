@@ -98,7 +98,7 @@ class QueryRewriting:
 
     def rewrite(self, pattern: Pattern) -> str | None:
         """The pattern in the local schema; None when no document of it matches; or `NotExpressible`."""
-        if not self.possible:
+        if not self.possible or pattern.expression:  # an opaque pattern is evaluated on the rewritten document
             raise NotExpressible
         if pattern.root is None:
             return "/"

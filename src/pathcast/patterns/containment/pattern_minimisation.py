@@ -22,7 +22,9 @@ _EFFORT = 8 * MOST_STEPS
 
 def minimised(pattern: Pattern) -> Pattern:
     """The pattern without superfluous parts."""
-    if pattern.root is None or len(conditions_in(pattern.root)) > _LARGEST or not _may_shrink(pattern.root):
+    if pattern.expression or pattern.root is None:
+        return pattern
+    if len(conditions_in(pattern.root)) > _LARGEST or not _may_shrink(pattern.root):
         return pattern
     tried: set[Pattern] = set()
     effort = Effort(_EFFORT)

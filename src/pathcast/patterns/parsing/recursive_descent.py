@@ -1,14 +1,14 @@
-"""Recursive descent: the grammar of the supported fragment, rule by rule, over the tokens of one expression.
+"""Recursive descent: the grammar of tree patterns, rule by rule, over the tokens of one expression.
 
-It reads every expression of the fragment, rejects every other with an error that points at the offending text, and so
-defines the language. The quicker parsers (`cached_pattern_assembly.py`, `plain_path_encoder.py`) return the same
-pattern, or leave the expression to it.
+It reads every expression of this fragment of XPath, raises a `PatternError` for any other, and so defines the fragment.
+The quicker parsers (`cached_pattern_assembly.py`, `plain_path_encoder.py`) return the same pattern, or leave the
+expression to it; what it rejects goes to `xpath/any_expression.py`, which words the errors that users see.
 
 Cost: some 2 µs per token.
 """
 
 from collections.abc import Mapping
-from typing import Literal, NoReturn, cast
+from typing import Literal, cast
 
 from pathcast.documents import XML_NAMESPACE, expanded
 from pathcast.errors import LimitError, PatternError
@@ -31,7 +31,6 @@ from ..tree_pattern import (
     StringFunction,
 )
 from ..xpath_value_comparison import number_of
-from .misplaced_condition_advice import as_predicate
 from .parsed_operands import LiteralValue, Operand, Path, Truth
 from .token_cursor import Cursor
 from .xpath_tokens import Token
@@ -44,7 +43,6 @@ MAX_NESTING = 64
 _MIRRORED: dict[str, Operator] = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _FUNCTIONS = "not(), contains() and starts-with()"
 _NODE_TESTS = frozenset({"text", "node", "comment", "processing-instruction"})
-_LONGEST_ADVICE = 200
 
 
 class Descent(Cursor):
@@ -66,10 +64,10 @@ class Descent(Cursor):
                 0, len(self.expression), "the expression is empty", "a path such as /news/head/title or //title"
             )
         if self.token.kind == "name" and self.before("(") and self.token.text not in _NODE_TESTS:
-            self.reject_call()
+            raise self.unexpected("a path")
         path = self.path()
         if self.token.kind != "end":
-            self.reject_rest()
+            raise self.unexpected("the end of the expression")
         if not path.steps:
             return Pattern(None)
         if not path.absolute:
@@ -77,37 +75,6 @@ class Descent(Cursor):
             path.steps[0] = ("//", test, conditions)
         root = normal.chain(path.steps)
         return Pattern(root if isinstance(root, Node) else Node("/", WILDCARD, (NEVER,)))
-
-    def reject_call(self) -> NoReturn:
-        """Reject a function call at the start: it belongs in a predicate."""
-        name, opening = self.token, self.tokens[self.at + 1]
-        if name.text not in ("not", "contains", "starts-with"):
-            raise self.unknown_function(name, opening)
-        raise self.outside_a_predicate(name.at, opening.stop, f"'{name.text}()'")
-
-    def outside_a_predicate(self, begin: int, end: int, what: str) -> PatternError:
-        """The error about a condition outside a predicate, with the predicate to write instead."""
-        advice = as_predicate(self.expression, self.tokens)
-        if len(advice) > _LONGEST_ADVICE or not self.is_pattern(advice):
-            advice = "/*[…]"
-        return self.error(
-            begin, end, f"{what} is allowed only in a predicate; write {advice}", "//a[. = 5], //a[b and c]"
-        )
-
-    def is_pattern(self, expression: str) -> bool:
-        try:
-            Descent(expression, self.namespaces, self.max_steps, self.max_nesting).pattern()
-        except (PatternError, LimitError):
-            return False
-        return True
-
-    def reject_rest(self) -> NoReturn:
-        token = self.token
-        if token.text in _MIRRORED or token.text in ("and", "or"):
-            raise self.outside_a_predicate(token.at, token.stop, f"'{token.text}'")
-        if token.text == "|":
-            raise self.error(token.at, token.stop, "'|' is not supported", "one subscription for each alternative")
-        raise self.unexpected("the end of the expression")
 
     # Paths.
 

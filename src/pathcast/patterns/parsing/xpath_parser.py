@@ -1,12 +1,13 @@
 """Parsing: XPath to tree patterns.
 
-The fragment: `/`, `//`, `*`, `.`; predicates with `and`, `or`, `not()`; `@a`, `text()`, `.` and paths, alone or
-compared with a string or a number; `contains()` and `starts-with()`; absolute paths inside predicates; a trailing
-`/@a` or `/text()`. A relative expression matches anywhere: `a/b` is `//a/b`. Everything else is a `PatternError` that
-points at the offending text.
+Tree patterns are a fragment of XPath 1.0: `/`, `//`, `*`, `.`; predicates with `and`, `or`, `not()`; `@a`, `text()`,
+`.` and paths, alone or compared with a string or a number; `contains()` and `starts-with()`; absolute paths inside
+predicates; a trailing `/@a` or `/text()`. A relative expression matches anywhere: `a/b` is `//a/b`. Any other XPath 1.0
+becomes an opaque pattern (`xpath/any_expression.py`); everything else is a `PatternError` that points at the offending
+text.
 
 An expression is assembled from known parts (`cached_pattern_assembly.py`) or, failing that, read by recursive descent
-(`recursive_descent.py`), which also reports all errors. Plain paths in bulk go through `plain_path_encoder.py` instead.
+(`recursive_descent.py`). Plain paths in bulk go through `plain_path_encoder.py` instead.
 
 Cost: linear in the length of the expression, which is checked first: some 0.2 s for the worst expression of 65,536
 characters.
@@ -30,7 +31,7 @@ def max_length(max_steps: int) -> int:
 
 
 def parse(expression: str, namespaces: Namespaces = None, *, max_steps: int = MAX_STEPS) -> Pattern:
-    """The tree pattern of an XPath expression; `PatternError` if it is outside the fragment, `LimitError` if too large.
+    """The pattern of an XPath expression; `PatternError` if it is not XPath 1.0, `LimitError` if too large.
 
     >>> str(pathcast.patterns.parse("a[c and b]"))
     '//a[c]/b'
@@ -44,12 +45,22 @@ def parse(expression: str, namespaces: Namespaces = None, *, max_steps: int = MA
         )
     pattern = assembler(namespaces).pattern(expression, min(max_steps, MAX_TREE_STEPS))
     if pattern is None:
-        pattern = Descent(expression, namespaces, max_steps, MAX_NESTING).pattern()
+        pattern = descended(expression, namespaces, max_steps, MAX_NESTING)
     return pattern
+
+
+def descended(expression: str, namespaces: Namespaces, max_steps: int, max_nesting: int) -> Pattern:
+    """The pattern by recursive descent, or an opaque pattern if the expression is beyond the fragment."""
+    try:
+        return Descent(expression, namespaces, max_steps, max_nesting).pattern()
+    except PatternError:
+        from ..xpath import any_pattern
+
+        return any_pattern(expression, namespaces, max_steps, max_nesting)
 
 
 def parse_printed(text: str, namespaces: Namespaces) -> Pattern:
     """The pattern with this `str`. It was within the limits once; printing may add a step or a bracket."""
     limit = 2 * len(text)
     pattern = assembler(namespaces).pattern(text, limit)
-    return Descent(text, namespaces, limit, limit).pattern() if pattern is None else pattern
+    return descended(text, namespaces, limit, limit) if pattern is None else pattern

@@ -73,6 +73,8 @@ def _first_that_contains(
     facts: Facts | None = None
     for candidate in tried:
         steps, root = linear[candidate], patterns[candidate].root
+        if patterns[candidate].expression:
+            continue  # opaque: its tree holds for more documents than it matches
         if path is not None:
             if linear_contains(steps, path) if steps is not None else contains(patterns[candidate], patterns[index]):
                 return candidate

@@ -45,6 +45,7 @@ HANDLING: Final = {
     "value": "Found by look-ups of its path and of a value. Only documents that have both are looked at again.",
     "branches": "A twig. Found by the paths of its branches; documents that have them all are checked for their place.",
     "trial": "No value can be looked up, so it is tried on every document that has its path. This is the costly kind.",
+    "evaluation": "More than a tree pattern. Documents that have what it demands are candidates; each is evaluated.",
     "everything": "Matches every readable document, without a look at it.",
 }
 
@@ -228,6 +229,8 @@ def _handling(subscriptions: Subscriptions, pattern: Pattern, document: Document
     begin = time.perf_counter()
     matcher.match_batch(batch)
     seconds = time.perf_counter() - begin
+    if pattern.expression:
+        return "evaluation", seconds
     if pattern.root is None:
         return "everything", seconds
     if pattern.linear is not None:

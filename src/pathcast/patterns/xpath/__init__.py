@@ -1,0 +1,5 @@
+"""XPath 1.0: expression trees, their parser and their printed form."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
