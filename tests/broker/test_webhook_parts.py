@@ -19,6 +19,7 @@ from pathcast.broker.webhooks.sink_addresses import SinkError, checked_sink, is_
 from pathcast.broker.webhooks.sink_worker import backoff
 from pathcast.broker.webhooks.webhook_request import Message, Outcome, WebhookClient, seconds_of
 from pathcast.broker.webhooks.webhook_settings import WebhooksSection
+from pathcast.broker_log import BrokerState, SinkDisabledRecord, SubscriptionRecord
 
 from .certificates import Certificates
 
@@ -154,6 +155,17 @@ def test_the_connection_goes_to_the_checked_address_with_the_name_of_the_sink(
         finally:
             server.shutdown()
             thread.join()
+
+
+def test_a_sink_is_disabled_only_while_it_is_the_subscriptions_own() -> None:
+    """The record that disables it may come after a change of the subscription."""
+    state = BrokerState()
+    for sequence, (sink, gone, disabled) in enumerate(
+        [("https://one", "https://one", "gone"), ("https://two", "https://one", None)], 1
+    ):
+        state.apply(2 * sequence, SubscriptionRecord("t", "s", "ada", "//a", "//a", {}, (), sink))
+        state.apply(2 * sequence + 1, SinkDisabledRecord("t", "s", gone, "gone"))
+        assert state.subscriptions["t", "s"].disabled == disabled
 
 
 async def _sent(sink: str, context: ssl.SSLContext) -> Outcome:

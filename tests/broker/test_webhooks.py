@@ -118,6 +118,18 @@ def test_a_failed_delivery_comes_again_before_those_after_it(broker: Served, rec
     wait_for(lambda: int(str(status(broker, "s")["cursor"])) >= sequences[-1])
 
 
+def test_what_follows_a_dead_letter_does_not_wait_for_an_attempt_that_will_not_be(
+    tmp_path: Path, receiver: Receiver
+) -> None:
+    failures = iter([500])
+    receiver.answer = lambda _: Answer(next(failures, 204))
+    with served(tmp_path / "log", settings(tmp_path, first_delay=1e9, longest_delay=1e9)) as broker:
+        hook(broker, "s", receiver.url, max_deliver=1)
+        first, second = publish(broker, "<a/>", "<a/>")
+        receiver.wait(lambda: second in receiver.sequences())
+        assert receiver.sequences() == [first, second]
+
+
 def test_after_max_deliver_attempts_the_next_is_sent_and_a_replay_brings_it_back(
     broker: Served, receiver: Receiver
 ) -> None:
