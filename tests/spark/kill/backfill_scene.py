@@ -46,6 +46,8 @@ class Backfill:
         os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
         self._reader.join()
+        assert self._process.stdout is not None
+        self._process.stdout.close()
         self._errors.close()
 
 
@@ -69,6 +71,7 @@ class Reader(threading.Thread):
                 except _CUT:
                     time.sleep(0.1)
             time.sleep(0.05)
+        self._http.close()
 
     def _pull(self, id: str) -> None:
         answer = self._http.post(f"/v1/subscriptions/{id}:pull?limit=50")
@@ -90,8 +93,11 @@ def run_scene(folder: Path, kills: int, seed: int = 1) -> None:
     draw = random.Random(seed)
     settings = folder / "broker.toml"
     settings.write_text("[backfill]\nabove = 20\n", encoding="utf-8")
-    broker = BrokerProcess(folder / "data", settings=settings)
-    broker.start()
+    with BrokerProcess(folder / "data", settings=settings) as broker:
+        _run(broker, folder, kills, draw)
+
+
+def _run(broker: BrokerProcess, folder: Path, kills: int, draw: random.Random) -> None:
     backfill = Backfill(broker.address, folder / "backfill.stderr")
     reader = Reader(broker.address)
     reader.start()
@@ -132,4 +138,3 @@ def run_scene(folder: Path, kills: int, seed: int = 1) -> None:
         reader.finish.set()
         reader.join()
         backfill.kill()
-        broker.kill()
