@@ -1,5 +1,6 @@
 """Fixtures: one browser for all tests, and a broker per file."""
 
+import os
 from collections.abc import Iterator
 
 import pytest
@@ -7,7 +8,15 @@ from playwright.sync_api import Browser, Page
 
 from tests.broker.served_broker import Served, served
 
-from .browser import opened_page, running_browser
+from .browser import MISSING, browser_path, opened_page, running_browser
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Without a browser, skip with one line for all tests that says what to install; in CI, fail."""
+    if "browser" in getattr(item, "fixturenames", ()) and browser_path() is None:
+        if os.environ.get("CI"):
+            pytest.fail(MISSING)
+        pytest.skip(MISSING)
 
 
 @pytest.fixture(scope="session")
