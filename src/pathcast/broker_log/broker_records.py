@@ -35,6 +35,7 @@ ORIGINAL_LIMITS: Final = {
     "name_length": 4_096,
     "amplification": 20,
     "work": 1 << 27,
+    "evaluation": 1 << 22,
 }
 
 
