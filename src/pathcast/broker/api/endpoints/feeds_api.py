@@ -44,6 +44,7 @@ class FeedLimits(Struct, forbid_unknown_fields=True):
     name_length: _Count | UnsetType = UNSET
     amplification: _Count | UnsetType = UNSET
     work: Annotated[int, Meta(ge=1, le=1 << 60)] | UnsetType = UNSET
+    evaluation: Annotated[int, Meta(ge=1, le=1 << 32)] | UnsetType = UNSET
 
     def given(self) -> dict[str, int]:
         """The limits that are not left out."""
