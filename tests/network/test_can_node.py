@@ -220,7 +220,7 @@ def test_ranges_between_neighbours_and_values_that_depend_on_others_are_read():
         network.register("r1", Filter((compare("g", "=", 3),)), "nowhere")
     with pytest.raises(MessageError, match="different ranges on 'a', so they share no point"):
         network.register_together("r1", [plain, gap], "both")
-    with pytest.raises(MessageError, match=r"no Between\('lo', 'hi', …\) for it"):
+    with pytest.raises(MessageError, match=r"no Between\('lo', 'hi', …\) for the gap"):
         network.register("r1", Filter((compare("f", "=", 2), In("at", two))), "half")
 
 

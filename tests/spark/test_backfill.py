@@ -13,7 +13,7 @@ from pathcast.client.matching_work import Found, MatchingWork, pieces
 from pathcast.errors import PipelineError
 from pathcast.log import ReadLeases, SqliteLog
 from pathcast.spark.log.backfill import Round, run_backfill
-from pathcast.spark.log.log_options import log_options
+from pathcast.spark.log.log_options import parse_log_options
 
 from ..broker.broker_world import TENANT, published, subscription
 from ..broker.served_broker import Served, served
@@ -34,7 +34,7 @@ def test_feeds_and_histories_get_the_same_deliveries_from_spark(
     spark: SparkSession, server: Served, tmp_path: Path
 ) -> None:
     """Feeds go from broker to Spark and back, some documents are rewritten by mediators, histories are long."""
-    options = log_options({"url": server.address, "folder": str(tmp_path / "log")})
+    options = parse_log_options({"url": server.address, "folder": str(tmp_path / "log")})
     rounds: list[Round] = []
     history = History(
         server.broker,
@@ -79,7 +79,7 @@ def test_pieces_of_a_history_are_sent_backwards(server: Served) -> None:
 
 def test_a_backfill_without_a_broker_is_refused(spark: SparkSession, tmp_path: Path) -> None:
     with pytest.raises(PipelineError, match="needs the address of a broker"):
-        run_backfill(spark, log_options({"folder": str(tmp_path)}), print)
+        run_backfill(spark, parse_log_options({"folder": str(tmp_path)}), print)
 
 
 @pytest.mark.slow

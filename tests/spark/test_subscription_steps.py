@@ -9,7 +9,7 @@ from pathcast.broker import Broker
 from pathcast.broker_log import ExpiryRecord
 from pathcast.errors import PathcastError
 from pathcast.log import SqliteLog
-from pathcast.spark.log.log_options import LogOptions, log_options
+from pathcast.spark.log.log_options import LogOptions, parse_log_options
 from pathcast.spark.log.match_by_step import MatchingStep
 from pathcast.spark.log.subscription_steps import SubscriptionSteps, state_at
 
@@ -26,7 +26,7 @@ def broker(tmp_path: Path) -> Iterator[Broker]:
 
 @pytest.fixture
 def options(broker: Broker, tmp_path: Path) -> LogOptions:
-    return log_options({"folder": str(tmp_path / "log")})
+    return parse_log_options({"folder": str(tmp_path / "log")})
 
 
 def steps(tmp_path: Path, options: LogOptions, few: int = 1_000) -> SubscriptionSteps:
@@ -88,7 +88,7 @@ def test_steps_are_the_same_in_one_process_and_in_many(
 
 def test_from_now_is_when_the_pipeline_ran_first(broker: Broker, options: LogOptions, tmp_path: Path) -> None:
     put(broker, "s")
-    now = log_options({"folder": str(tmp_path / "log"), "from": "now"})
+    now = parse_log_options({"folder": str(tmp_path / "log"), "from": "now"})
     assert steps(tmp_path, now).begin == broker.log.head + 1
     begin = broker.log.head + 1
     published(broker, "news", "<a/>")
@@ -108,7 +108,7 @@ def test_subscriptions_whose_records_were_trimmed_are_an_error(
     with pytest.raises(PathcastError, match=rf"unknown: .* read from record {checkpoint.sequence + 1} or later"):
         steps(tmp_path, options).step(0, broker.log.head)
     put(broker, "t")
-    later = log_options({"folder": str(tmp_path / "log"), "from": str(checkpoint.sequence + 1)})
+    later = parse_log_options({"folder": str(tmp_path / "log"), "from": str(checkpoint.sequence + 1)})
     step = steps(tmp_path / "later", later).step(0, broker.log.head)
     assert valid(step) == [("t", broker.log.head, (1 << 63) - 1)]
     assert [key[1] for key in state_at(later, checkpoint.sequence).subscriptions] == ["s"]

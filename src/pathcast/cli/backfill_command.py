@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from pathcast.spark.log.backfill import Round
+    from pathcast.spark.log import Round
 
 
 def backfill(
@@ -43,14 +43,13 @@ def backfill(
     Example: pathcast backfill http://127.0.0.1:8080 --follow
     """
     check_spark_address(master, remote)
-    from pathcast.spark.log.backfill import run_backfill
-    from pathcast.spark.log.log_options import log_options
+    from pathcast.spark.log import parse_log_options, run_backfill
     from pathcast.spark.pipeline import until_stopped
 
     if remote is not None:
         must_answer(remote)
     given = {"url": url, "tokenFile": token_file, "folder": folder}
-    options = log_options({name: str(value) for name, value in given.items() if value is not None})
+    options = parse_log_options({name: str(value) for name, value in given.items() if value is not None})
 
     def work(spark: "SparkSession", stop: Stop, stopping: "Callable[[], None]") -> bool:
         tell = _tell_json if as_json else typer.echo

@@ -5,6 +5,11 @@ from .broker_errors import BrokerError as BrokerError
 from .broker_errors import UnreachableError as UnreachableError
 from .log_reader import LogBounds as LogBounds
 from .log_reader import LogReader as LogReader
+from .matching_work import FeedRange as FeedRange
+from .matching_work import Found as Found
+from .matching_work import MatchingWork as MatchingWork
+from .matching_work import Mediated as Mediated
+from .matching_work import Work as Work
 from .results import Committed as Committed
 from .results import DeadLetter as DeadLetter
 from .results import Delivery as Delivery

@@ -24,8 +24,7 @@ from msgspec import structs
 from pyspark.sql import SparkSession
 
 from pathcast.broker_log import FeedMediator, LoggedDocuments, MediatorSpan, MediatorSpans, PatternMatcher
-from pathcast.client import BrokerError
-from pathcast.client.matching_work import FeedRange, Found, MatchingWork, Mediated, Work
+from pathcast.client import BrokerError, FeedRange, Found, MatchingWork, Mediated, Work
 from pathcast.errors import PipelineError
 from pathcast.log import TrimmedError
 

@@ -35,7 +35,7 @@ from pathcast.log import ClosedSegments, LogError, TrimmedError
 
 from ..arrow_to_spark_types import spark_schema
 from .document_rows import COLUMNS, document_rows, records_of
-from .log_options import LogOptions, log_options
+from .log_options import LogOptions, parse_log_options
 from .publish_documents import DocumentBatchWriter, DocumentStreamWriter
 from .publish_options import publish_options
 
@@ -66,10 +66,10 @@ class LogDataSource(DataSource):
         return DocumentStreamWriter(publish_options(self.options, is_stream=True), schema)
 
     def reader(self, schema: StructType) -> "LogBatchReader":
-        return LogBatchReader(log_options(self.options))
+        return LogBatchReader(parse_log_options(self.options))
 
     def streamReader(self, schema: StructType) -> "LogStreamReader":  # noqa: N802 - Spark's name
-        return LogStreamReader(log_options(self.options))
+        return LogStreamReader(parse_log_options(self.options))
 
 
 @dataclass

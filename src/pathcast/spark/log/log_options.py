@@ -58,7 +58,7 @@ class LogOptions:
         return SqliteLog(self.folder, read_only=True)
 
 
-def log_options(given: Mapping[str, str]) -> LogOptions:
+def parse_log_options(given: Mapping[str, str]) -> LogOptions:
     """The checked options; `PipelineError` for unknown or wrong ones."""
     options = {name.lower(): value for name, value in given.items()}
     if unknown := sorted(options.keys() - {name.lower() for name in _KNOWN}):

@@ -18,7 +18,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from ..log.log_data_source import FORMAT
-from ..log.log_options import LogOptions, log_options
+from ..log.log_options import LogOptions, parse_log_options
 from ..log.match_by_step import match_by_step
 from ..log.subscription_steps import SubscriptionSteps, step_of_batch
 from .checkpoint_reader import offset_of
@@ -66,7 +66,7 @@ def _given(pipeline: Pipeline) -> dict[str, Any]:
 
 
 def _options(pipeline: Pipeline) -> LogOptions:
-    return log_options(pipeline.source.options)
+    return parse_log_options(pipeline.source.options)
 
 
 def _folder(stream: Stream) -> Path:
