@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from msgspec import Struct
 
-from pathcast.broker_log import UNLIMITED, LoggedDocuments, MediatorSpans, SparkSpans
+from pathcast.broker_log import UNLIMITED, LoggedDocuments, MediatorSpans, SparkSpans, sparing
 from pathcast.documents import DocumentBatch, Limits, Reader
 from pathcast.errors import PathcastError
 from pathcast.kernels import AnyArray, Int32s, Int64s
@@ -63,7 +63,7 @@ class FeedIndex:
         self._left = 0 if stored is None else len(stored.texts)  # stored patterns that are not in the dictionaries
         self._matcher = Subscriptions(tuning=tuning).compile() if stored is None else stored.matcher
         self._subscriptions = self._matcher.subscriptions
-        self._limits = Limits.given(limits)
+        self._limits = sparing(Limits.given(limits))
         self._reader = Reader(self._subscriptions.table.names, self._limits, "refuse")
         self._patterns: dict[str, int | IndexedPattern] = {}  # a number alone: there when the process started
         self._uses: dict[str, int] = {}  # 0: a stored pattern that is no longer used
@@ -222,7 +222,7 @@ class FeedIndex:
 
     def read_within(self, limits: Limits) -> None:
         """Read and match the next documents within these limits."""
-        if limits != self._limits:
+        if (limits := sparing(limits)) != self._limits:
             self._limits = limits
             self._reader = Reader(self._subscriptions.table.names, limits, "refuse")
 

@@ -31,6 +31,7 @@ from .document_groups_from_log import groups_of_documents as groups_of_documents
 from .effective_feed_settings import UNLIMITED as UNLIMITED
 from .effective_feed_settings import changes_settings as changes_settings
 from .effective_feed_settings import new_settings as new_settings
+from .effective_feed_settings import sparing as sparing
 from .expired_documents import expired_before as expired_before
 from .feed_matching import SparkSpans as SparkSpans
 from .feed_mediators import MediatorSpan as MediatorSpan

@@ -10,7 +10,7 @@ program of the operator) needs no limits: documents without an error are read an
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from typing import Final
 
 from pathcast.documents import Limits
@@ -22,6 +22,15 @@ from .broker_records import SEMANTICS, FeedRecord, Meta, SettingsRecord
 UNLIMITED: Final = Limits(**dict.fromkeys((field.name for field in fields(Limits)), 1 << 60))
 
 _KNOWN: Final = frozenset(field.name for field in fields(Limits))
+
+
+def sparing(limits: Limits) -> Limits:
+    """The limits with which a broker matches: no subscription can make a document an error.
+
+    Subscribers share a feed. An expression that takes too many steps on a document matches nothing there, alone, and
+    does so whenever the document is matched again.
+    """
+    return replace(limits, evaluation=UNLIMITED.evaluation)
 
 
 def changes_settings(meta: Meta) -> bool:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
+from pathcast.documents import Limits
 from pathcast.errors import PathcastError
 from pathcast.toml_files import Problem, TomlFile
 
@@ -111,6 +112,11 @@ def _together(settings: BrokerSettings) -> Iterator[tuple[str, str]]:
         parts = urlsplit(origin)
         if parts.scheme not in ("http", "https") or not parts.netloc or origin != f"{parts.scheme}://{parts.netloc}":
             yield f"server.origins[{place}]", f'must be an origin such as "https://desk.example.org", got "{origin}"'
+    if settings.limits.evaluation != Limits().evaluation:
+        yield (
+            "limits.evaluation",
+            "does not apply to a broker, where an expression that takes too many steps only matches nothing; omit it",
+        )
     if settings.log.kind == "jetstream":
         yield from settings.jetstream.problems()
         if settings.log.folder is not None:

@@ -5,7 +5,8 @@ expression on each document for which the engine reports the pattern, and remove
 
 Invariant: answers are exact. An expression that takes more than `Limits.evaluation` steps on a document makes that
 document an error in the batch, with the expression in the reason; other documents are unaffected. Whether it does
-depends on the expression and the document alone. Without a limit (`NO_LIMIT`), the subscription alone does not match.
+depends on the expression and the document alone. Without a limit (`NO_LIMIT`), a document never becomes an error: an
+expression that takes more steps than `steps_allowed` does not match it, and a line in the log says so.
 Cost: nothing without opaque patterns. With them, one look-up per match, then the nodes of each document that has
 candidates (`document_nodes.py`), once, and the evaluation of each candidate.
 Threads: any number may evaluate; compiled expressions are shared.
@@ -32,9 +33,19 @@ from .markup_nodes import from_bytes
 _MOST_COMPILED = 10_000  # expressions that stay compiled, some 10 kB each
 _SHOWN = 100
 NO_LIMIT = 1 << 60
-"""As a limit: the document was accepted earlier and fails no more. A subscription beyond the default does not match."""
+"""As a limit: no subscription costs others a document. Where one takes too many steps, it alone does not match."""
+_FEW_STEPS, _STEPS_PER_ELEMENT = 1 << 18, 64
 _LOGGER = logging.getLogger("pathcast.matching")
 _NO_FLAGS: Bools = np.zeros(0, dtype=np.bool_)
+
+
+def steps_allowed(elements: int) -> int:
+    """Steps per expression on a document of this many elements, without a limit.
+
+    Enough for expressions whose cost is proportional to the document; few enough that one expression takes a fraction
+    of a second on a small document. A function of the document alone, so that a document matched again gives the same.
+    """
+    return _FEW_STEPS + _STEPS_PER_ELEMENT * elements
 
 
 class OpaquePatterns:
@@ -91,7 +102,7 @@ class OpaquePatterns:
         """Whether the expression of an entry holds on a document; `LimitError` if that takes too much work."""
         compiled = self.compiled(entry)
         accepted = limits.evaluation >= NO_LIMIT
-        given = Limits().evaluation if accepted else limits.evaluation
+        given = steps_allowed(nodes.elements(document)) if accepted else limits.evaluation
         holds, exceeded, spent = False, False, given
         try:
             made = nodes.of(document, compiled)
@@ -169,6 +180,10 @@ class NodesOfBatch:
         self._document = -1
         self._elements: DocumentNodes | None = None
         self._markup: dict[bool, DocumentNodes] = {}
+
+    def elements(self, document: int) -> int:
+        """The number of elements of a document."""
+        return int(self._batch.offsets[document + 1] - self._batch.offsets[document])
 
     def of(self, document: int, expression: CompiledExpression) -> DocumentNodes:
         """The nodes of a document that an expression can see; `OutOfWorkError` if they are too many."""

@@ -35,7 +35,7 @@ _Count = Annotated[int, Meta(ge=1, le=(1 << 31) - 1)]
 
 
 class FeedLimits(Struct, forbid_unknown_fields=True):
-    """The limits of a feed's documents: `documents.Limits`."""
+    """The limits of a feed's documents: `documents.Limits`, but for that of subscriptions (`evaluation`)."""
 
     depth: _Count | UnsetType = UNSET
     size: Annotated[int, Meta(ge=1, le=_LARGEST)] | UnsetType = UNSET
@@ -44,7 +44,6 @@ class FeedLimits(Struct, forbid_unknown_fields=True):
     name_length: _Count | UnsetType = UNSET
     amplification: _Count | UnsetType = UNSET
     work: Annotated[int, Meta(ge=1, le=1 << 60)] | UnsetType = UNSET
-    evaluation: Annotated[int, Meta(ge=1, le=1 << 32)] | UnsetType = UNSET
 
     def given(self) -> dict[str, int]:
         """The limits that are not left out."""
