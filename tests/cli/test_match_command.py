@@ -514,7 +514,7 @@ def test_split_reports_where_a_file_ends(tmp_path: Path) -> None:
     found = Outcome("-e", "//a", "--split", "/feed/entry", tmp_path / "feed.xml")
     assert found.status == 1
     assert "feed.xml#1: 1 match" in found.out
-    assert "feed.xml#2: error: the file ends too early" in found.out
+    assert "feed.xml#2: error: the file ends before the end of its root element" in found.out
 
 
 def test_a_wrong_path_of_entries_is_an_error_before_anything_is_read(tmp_path: Path) -> None:

@@ -80,7 +80,7 @@ def test_a_damaged_version_is_published_anew(folder):
 
 
 def test_a_dry_run_checks_expressions_and_prefixes(folder):
-    rows = [*ROWS, "13,ada,//n:a", "14,ada,//n:b", "15,ada,//m:b", "16,ada,//[", "17,ada,//a[last()]"]
+    rows = [*ROWS, "13,ada,//n:a", "14,ada,//n:b", "15,ada,//m:b", "16,ada,//[", "17,ada,//a[middle()]"]
     status, out, errors = ran(folder, "--dry-run", rows=rows)
     assert status == 1
     assert "subscriptions  12 valid, 5 invalid; 12 added, 0 removed, 0 changed, 0 unchanged\n" in out

@@ -139,7 +139,7 @@ def test_a_subscription_is_created_read_listed_and_ended(client: Client) -> None
 def test_a_check_has_the_normal_form_or_the_place_of_the_error(client: Client) -> None:
     assert client.check("a[5 > b]") == "//a/b[. < 5]"
     with pytest.raises(BrokerError) as caught:
-        client.check("//a[position() > 1]")
+        client.check("//a[place() > 1]")
     assert caught.value.column == 5 and "^" in str(caught.value)
 
 

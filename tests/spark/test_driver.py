@@ -19,6 +19,7 @@ ALLOWED = {
         "reasons_of",
         "collect",
     ): "at most 100 reasons, with an example each",
+    ("backfill", "matched", "toArrow"): "the matches of one range of documents, which the driver sends to the broker",
 }
 
 

@@ -190,7 +190,8 @@ def test_the_examples_of_the_guide_do_what_they_say(
     page = page.replace("http://127.0.0.1:8080", server.address)
     page = re.sub('"(checkpoint|archive|stories|stories-checkpoint)"', rf'"{tmp_path}/\1"', page)
     batch, stream, write, write_stream = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
-    (shown,) = re.findall(r"```text\n(.*?)```", page, re.DOTALL)
+    shown, *commands = re.findall(r"```text\n(.*?)```", page, re.DOTALL)
+    assert all(command.startswith(("pathcast ", "curl ")) for command in commands)
     monkeypatch.chdir(tmp_path)
     known: dict[str, object] = {}
     exec(batch, known)  # noqa: S102

@@ -207,5 +207,5 @@ def test_what_is_asked_wrongly_is_said(spark, mediator, folder):
         mediate(documents, mediator, version="publisher")
     with pytest.raises(PipelineError, match="no binary column 'structure'"):
         match_documents(documents, folder, structure="structure")
-    with pytest.raises(PipelineError, match="is of type int, so Pathcast did not make it"):
+    with pytest.raises(PipelineError, match="is of type int, so Pathcast did not make the column"):
         match_documents(documents.selectExpr("xml", "xml as structure", "1 as error"), folder, structure="structure")

@@ -47,7 +47,7 @@ def test_entries_of_files_are_documents_of_their_own(spark, folder, form, stream
     assert [row[:3] for row in dead] == [
         ("cut.xml", 2, b"<news>"), ("good.xml", 2, b'<news xmlns:f="urn:f">&unknown;</news>'), ("good.xml", 3, None)
     ]  # fmt: skip
-    for part, row in zip(("too early", "unknown", "5,028 bytes"), dead, strict=True):
+    for part, row in zip(("the file ends before", "unknown", "5,028 bytes"), dead, strict=True):
         assert part in row[3]
 
 

@@ -66,7 +66,9 @@ def test_a_folder_with_other_subscriptions_is_an_error(tmp_path):
     given, other = (found(standing(50, more), tmp_path).shipped for more in ("", " and S.c < 9"))
     assert isinstance(given, StoredJoins)
     shutil.rmtree(given.folder)
-    with pytest.raises(PipelineError, match="worker cannot read the subscriptions: .*no such folder; choose a folder"):
+    with pytest.raises(
+        PipelineError, match="worker cannot read the subscriptions: .*the folder does not exist; check the path"
+    ):
         given.open()
     shutil.copytree(other.folder, given.folder)
     with pytest.raises(PipelineError, match="does not hold the subscriptions that the stage was planned with"):
