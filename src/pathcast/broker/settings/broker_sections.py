@@ -199,7 +199,10 @@ class BrokerSettings:
         JetStreamSection, 'The NATS servers of a log of kind "jetstream".', filled=True
     )
     limits: Limits = section(
-        Limits, "Limits per document; a document beyond a limit is rejected or becomes a dead letter.", filled=True
+        Limits,
+        "Limits per document; a document beyond a limit is rejected or becomes a dead letter. `evaluation` cannot be "
+        "set here: a subscription beyond it only does not match.",
+        filled=True,
     )
     quotas: Quotas = section(Quotas, "Quotas per tenant. A request that exceeds a quota gets status 429.", filled=True)
     connections: ConnectionLimits = section(
