@@ -2,6 +2,7 @@
 
 import struct
 from collections.abc import Callable
+from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -10,11 +11,14 @@ import pytest
 import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
+from pyroaring import BitMap
 
 from pathcast import Limits, MessageError
 from pathcast.roxsum import MessageLimits, RoXSum
 from pathcast.roxsum.message import message_format as wire
+from pathcast.roxsum.message import segment_format as inner
 from pathcast.roxsum.message.batch_encoder import stream_widths
+from pathcast.roxsum.message.messages_by_target import encode_by_target
 from pathcast.workloads import DocumentOptions, generate_documents, news_schema
 from tests.documents.declared import NAMES
 from tests.hostile.measured import measured
@@ -117,43 +121,78 @@ def refused(data: bytes, **settings: Any) -> str:
     return caught.value.reason
 
 
+def refused_segment(data: bytes, change: Callable[[bytes], bytes]) -> str:
+    return refused(with_segment(data, 0, change))
+
+
+def parts_of(data: bytes) -> tuple[int, list[bytes]]:
+    """The next id and the segments of a message."""
+    next_id, segments = wire.unpack(memoryview(data), MessageLimits())
+    return next_id, [bytes(segment) for _, segment in segments]
+
+
+def packed(next_id: int, segments: list[bytes]) -> bytes:
+    """A message of these segments, with valid sizes and checksums."""
+    return wire.pack(next_id, [wire.Segment.of(segment) for segment in segments])
+
+
+def with_segment(data: bytes, number: int, change: Callable[[bytes], bytes]) -> bytes:
+    """A message with one of its segments changed, and valid checksums."""
+    next_id, segments = parts_of(data)
+    segments[number] = change(segments[number])
+    return packed(next_id, segments)
+
+
 def with_counts(data: bytes, **changes: int) -> bytes:
-    """A message with other counts and a valid checksum."""
-    counts = dict(zip(wire.Counts.__slots__, _counts(data), strict=True)) | changes
-    return sealed(data[:8] + struct.pack(f"<{len(counts)}Q", *counts.values()) + data[wire.HEADER - wire.CHECKSUM :])
+    """A message whose first segment has other counts, with valid checksums."""
+
+    def change(segment: bytes) -> bytes:
+        counts = dict(zip(inner.Counts.__slots__, _counts(segment), strict=True)) | changes
+        return struct.pack(f"<{len(counts)}Q", *counts.values()) + segment[inner.COUNTS_SIZE :]
+
+    return with_segment(data, 0, change)
 
 
-def _counts(data: bytes) -> tuple[int, ...]:
-    return struct.unpack_from(f"<{len(wire.Counts.__slots__)}Q", data, 8)
-
-
-def sealed(data: bytes) -> bytes:
-    """A message with a valid checksum, whatever its content."""
-    head, body = data[: wire.HEADER - wire.CHECKSUM], data[wire.HEADER :]
-    return head + wire._checksum(head, body) + body
+def _counts(segment: bytes) -> tuple[int, ...]:
+    return struct.unpack_from(f"<{len(inner.Counts.__slots__)}Q", segment)
 
 
 def repacked(data: bytes, change: Callable[[bytearray], object]) -> bytes:
-    """A message whose blocks were changed before compression, with valid sizes and checksum."""
-    counts, blocks = wire.unpack(memoryview(data), MessageLimits())
-    changed = bytearray(blocks)
-    change(changed)
-    frame = zstandard.ZstdCompressor(level=1).compress(bytes(changed[: counts.block_bytes]))
-    fields = {name: getattr(counts, name) for name in wire.Counts.__slots__}
-    return wire.pack(wire.Counts(**{**fields, "frames": 1}), [(len(blocks), frame)])
+    """A message whose first segment's blocks were changed before compression, with valid sizes and checksums."""
+
+    def changed(segment: bytes) -> bytes:
+        counts = inner.counts_of(memoryview(segment))
+        blocks = bytearray(inner.unpacked_blocks(counts, memoryview(segment)))
+        length = len(blocks)
+        change(blocks)
+        frame = zstandard.ZstdCompressor(level=1).compress(bytes(blocks[: counts.block_bytes]))
+        return inner.pack_segment(replace(counts, frames=1), [(length, frame)])
+
+    return with_segment(data, 0, changed)
 
 
 def test_errors_say_what_is_wrong() -> None:
     data = RoXSum.build(["<a>x</a>"]).encode()
     assert "truncated" in refused(data[:20])
-    assert "checksum" in refused(data[:-1])
+    assert "bytes, but" in refused(data[:-1])
+    assert "checksum" in refused(data[:-1] + bytes([data[-1] ^ 1]))
+    assert "checksum" in refused(data[:9] + bytes([data[9] ^ 1]) + data[10:])
     assert "not a RoXSum message" in refused(b"<xml/>" * 100)
-    assert "version 9" in refused(sealed(data[:4] + b"\x09\x00" + data[6:]))
+    for version in (1, 3):
+        other = data[:4] + struct.pack("<H", version) + data[6:]
+        assert f"version {version} and flags 0, but this version of Pathcast reads version 2" in refused(other)
+        assert "encode stored messages again" in refused(other[:40])
     assert "at most 1 are allowed (raise the limit with MessageLimits(bytes=…))" in refused(
         data, limits=MessageLimits(bytes=1)
     )
     assert "is possible" in refused(with_counts(data, tokens=10**6))
     two = RoXSum.build(["<a/>", "<b/>"]).encode()
+    next_id, (segment,) = parts_of(two)
+    assert "the id 0" in refused(packed(next_id, [segment, segment]))
+    assert "the id 0" in refused(packed(next_id, [segment, segment]), trusted=True)
+    assert "ascending" in refused(packed(1, [segment]))
+    assert "no documents" in refused(packed(0, [bytes(inner.COUNTS_SIZE)]))
+    assert "its counts alone" in refused_segment(data, lambda segment: segment[:20])
     assert "MessageLimits(documents=…)" in refused(two, limits=MessageLimits(documents=1))
 
 
@@ -213,13 +252,18 @@ def fuzzed(data: bytes, *, trusted: bool) -> None:
 
 @pytest.fixture(scope="module")
 def messages() -> list[tuple[RoXSum, bytes]]:
-    made = [RoXSum.build(ODD), RoXSum.build([document_of(seed) for seed in range(8)]), RoXSum()]
+    made = [RoXSum.build(ODD), RoXSum.build([document_of(seed) for seed in range(8)])]
     made.append(RoXSum.build([f"<a n='{k % 3}'><b>{k}</b></a>" for k in range(40)]))
-    return [(batch, batch.encode(level=1)) for batch in made]
+    found = [(batch, batch.encode(level=1)) for batch in made]
+    # A message of two segments: the documents in both targets, and the others of the first.
+    ids = {"east": BitMap(range(40)), "west": BitMap(range(0, 40, 2))}
+    message = encode_by_target(made[-1], ids, level=1, saved=1)["east"]
+    assert len(parts_of(message)[1]) == 2
+    return [*found, (made[-1], message)]
 
 
 def test_a_truncated_message_is_refused(messages: list[tuple[RoXSum, bytes]]) -> None:
-    for _, data in messages:
+    for data in [RoXSum().encode(), *(data for _, data in messages)]:
         for length in range(0, len(data), 3):
             refused(data[:length])
         refused(data + b"\0")
@@ -256,15 +300,17 @@ def test_a_forged_message_is_refused_or_holds_together(
 
             data = repacked(data, change)
         elif kind == 1:
-            name = random.choice(list(wire.Counts.__slots__))
-            old = _counts(data)[list(wire.Counts.__slots__).index(name)]
+            name = random.choice(list(inner.Counts.__slots__))
+            old = _counts(parts_of(data)[1][0])[list(inner.Counts.__slots__).index(name)]
             new = random.choice((0, 1, max(0, old - 1), old + 1, 2 * old, 1 << 31, 1 << 40, (1 << 64) - 1))
             data = with_counts(data, **{name: new})
         else:
-            changed = bytearray(data)
-            at = random.randrange(wire.HEADER, len(data))
+            next_id, segments = parts_of(data)
+            changed = bytearray(segments[-1])
+            at = random.randrange(len(changed))
             changed[at : at + random.choice((0, 1, 4))] = random.randbytes(random.choice((1, 4)))
-            data = sealed(bytes(changed))
+            segments[-1] = bytes(changed)
+            data = packed(random.choice((next_id, 1 << 33, 0)), random.choice((segments, segments[::-1], segments * 2)))
         fuzzed(data, trusted=trusted)
 
 
@@ -277,18 +323,22 @@ import zstandard
 from pathcast import MessageError
 from pathcast.roxsum import MessageLimits, RoXSum
 from pathcast.roxsum.message import message_format as wire
-from pathcast.roxsum.message.batch_encoder import stream_widths
+from pathcast.roxsum.message import segment_format as inner
 
 limits = MessageLimits(bytes=16 << 20)
-base = dict.fromkeys(wire.Counts.__slots__, 0)
+base = dict.fromkeys(inner.Counts.__slots__, 0)
 size = 16 << 20
 bomb = zstandard.ZstdCompressor(level=3).compress(bytes(2 * size))
 honest = {**base, "documents": 1000, "size": size, "token_total": size // 2, "tokens": 1000, "values": size // 2,
           "tables": 2 * size, "frames": 1}
-for counts, frames in ((honest, [(2 * size, bomb)]), ({**honest, "tables": 1 << 40}, [(1 << 31, bomb)]),
-                       ({**base, "documents": 1 << 40}, []), ({**honest, "frames": 1 << 33}, [])):
+small = {**honest, "documents": 1, "size": 1000, "token_total": 500, "tokens": 10, "values": 500}
+for counts, frames, copies in (
+    (honest, [(2 * size, bomb)], 1), ({**honest, "tables": 1 << 40}, [(1 << 31, bomb)], 1),
+    ({**base, "documents": 1 << 40}, [], 1), ({**honest, "frames": 1 << 33}, [], 1), (small, [(2 * size, bomb)], 500),
+):
     try:
-        RoXSum.decode(wire.pack(wire.Counts(**counts), frames), limits=limits)
+        segment = wire.Segment.of(inner.pack_segment(inner.Counts(**counts), frames))
+        RoXSum.decode(wire.pack(1 << 20, [segment] * copies), limits=limits)
     except MessageError as error:
         print(error.reason[:60])
 repeated = RoXSum.build([b"<a>" + b"<b/>" * 3_000_000 + b"</a>"]).encode()
@@ -299,7 +349,8 @@ except MessageError as error:
     print(error.reason[:60])
 """
     )
-    assert len(found.printed) == 6 and found.printed[4] == "True"
+    assert len(found.printed) == 7 and found.printed[5] == "True"
+    assert "the segments state 16,777,216,000" in found.printed[4]
     assert found.megabytes < 600, found
 
 

@@ -7,7 +7,7 @@
 The three modules of §4 of the paper. *Receiving* reads documents and messages into the open batch, and closes it when
 it reaches its limit of documents or bytes, or when its first document has waited long enough. *Filtering*
 (`summary_matching.py`, over the profiles of `broker_routing_table.py`) finds the documents of each target. *Forwarding*
-splits the batch into one summary per target and encodes each.
+encodes one message per target, documents with the same targets once.
 
 Invariant: every readable document is in exactly one batch, and no batch exceeds its limits unless a single document
 does; a document that matches no profile is dropped and counted. An unreadable message changes nothing.
@@ -29,8 +29,9 @@ from pathcast.patterns import Namespaces
 
 from .broker_routing_table import Target, Targets
 from .markup_value_splitter import Skeletons
-from .message.message_format import compressor_of
 from .message.message_limits import MessageLimits
+from .message.messages_by_target import encode_by_target
+from .message.segment_format import compressor_of
 from .summary import RoXSum
 from .summary_matching import Filtering
 
@@ -196,17 +197,15 @@ class Receiving:
 
 
 class Forwarding:
-    """Splits a batch into one summary per target and encodes each."""
+    """Encodes one message for each target."""
 
     def __init__(self, level: int) -> None:
         self.level = level
 
     def forward(self, batch: RoXSum, found: dict[Target, BitMap]) -> list[Message]:
         """One message for each target that gets documents."""
-        summaries = {target: batch.restrict(documents) for target, documents in found.items() if documents}
-        return [
-            Message(target, summary.encode(level=self.level), len(summary)) for target, summary in summaries.items()
-        ]
+        messages = encode_by_target(batch, found, level=self.level)
+        return [Message(target, data, len(found[target])) for target, data in messages.items()]
 
 
 class Broker:

@@ -20,7 +20,7 @@ Not done: while a batch or one of its parts still grows, only one thread at a ti
 """
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Literal, TypedDict, Unpack
 
@@ -196,9 +196,13 @@ class RoXSum(SummarizedDocuments):
         found = np.append(self._ids, -1)[places] == wanted
         if not np.all(found):
             raise KeyError(f"unknown document id {int(wanted[~found][0])}; batch.ids lists the ids of the batch")
+        return self.at_places(places)
+
+    def at_places(self, places: Int64s) -> "RoXSum":
+        """As `restrict`, by the documents' places among the ids, ascending."""
         part = RoXSum(limits=self.limits, entities=self.entities, skeletons=self.skeletons)
         part._parts = [self.contents]
-        part._ids, part._rows, part._next = wanted, self._rows[places], self._next
+        part._ids, part._rows, part._next = self._ids[places], self._rows[places], self._next
         part._extents = None
         return part
 
@@ -223,27 +227,37 @@ class RoXSum(SummarizedDocuments):
 
         return encode(self, level=level)
 
+    def messages(self, targets: Targets | Mapping[Any, Iterable[str]], *, level: int = 3) -> dict[Target, bytes]:
+        """One message for each target that gets documents.
+
+        The messages carry what `split` and `encode` give, in less time: documents with the same targets are encoded
+        once.
+        """
+        from .message.messages_by_target import encode_by_target
+
+        return encode_by_target(self, self.route(targets), level=level)
+
     @classmethod
     def decode(cls, data: bytes | bytearray | memoryview, **terms: Unpack[Terms]) -> "RoXSum":
         """The batch that a message carries; `MessageError` when it is truncated, corrupted or not what it claims."""
         from .message.batch_decoder import decode
 
-        return decode(*cls._received(data, terms), trusted=terms.get("trusted", False))
+        make, limits = cls._received(terms)
+        return decode(make, memoryview(data), limits, trusted=terms.get("trusted", False))
 
     @classmethod
     def decode_documents(cls, data: bytes | bytearray | memoryview, **terms: Unpack[Terms]) -> list[bytes]:
         """The documents of a message, in the order of their ids; as `decode`, but without the summary."""
         from .message.batch_decoder import decode_documents
 
-        return decode_documents(*cls._received(data, terms), trusted=terms.get("trusted", False))
+        make, limits = cls._received(terms)
+        return decode_documents(make, memoryview(data), limits, trusted=terms.get("trusted", False))
 
     @classmethod
-    def _received(
-        cls, data: bytes | bytearray | memoryview, terms: Terms
-    ) -> "tuple[RoXSum, memoryview, MessageLimits]":
-        """An empty batch for the documents of a message, the message, and its limits."""
-        empty = cls(limits=terms.get("document_limits"), entities=terms.get("entities", "refuse"))
-        return empty, memoryview(data), terms.get("limits") or MessageLimits()
+    def _received(cls, terms: Terms) -> "tuple[Callable[[], RoXSum], MessageLimits]":
+        """A function that makes empty batches for the documents of a message, and the message's limits."""
+        limits, entities = terms.get("document_limits"), terms.get("entities", "refuse")
+        return lambda: cls(limits=limits, entities=entities), terms.get("limits") or MessageLimits()
 
     # What decoding uses.
 
@@ -271,6 +285,15 @@ class RoXSum(SummarizedDocuments):
         self._share(skeletons)
         self._parts, self._ids, self._rows = [contents], ids, np.arange(len(ids), dtype=np.int64)
         self._extents, self._next = None, next_id
+        return self
+
+    def take_all(self, batches: "Sequence[RoXSum]", next_id: int) -> "RoXSum":
+        """Add the documents of batches under their ids, no two of which are the same."""
+        if batches:
+            self._share(batches[0].skeletons)
+        for batch in batches:
+            self._take(batch, batch._rows, batch._ids)
+        self._next = next_id
         return self
 
     # Inside.

@@ -123,6 +123,10 @@ class Contents:
         """The values as kernels take them."""
         return ValueRows(self.value_begin, self.value_start, self.value_length)
 
+    def expect(self, rows: int) -> None:
+        """Prepare for `numbering` of this many rows, in parts."""
+        self._kept.expect(rows)
+
     def numbering(self, rows: Int64s, token_column: Int32s) -> Numbering:
         """Neighbours and equal values, at least those of these rows; `token_column` is by token, -1 without a value."""
 

@@ -9,7 +9,7 @@ Invariant: a `MessageError` or a batch; memory in proportion to the limits.
 Cost: decompression, one pass over tokens, two over values; if not trusted, also reading and building.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
@@ -29,16 +29,19 @@ from ..tokenised_batch_contents import Contents, with_rows_replaced
 from .batch_decoder_kernels import ReadValues, StoredColumns, deal_values, read_columns, read_tokens
 from .batch_encoder import WITH_VALUE, stream_widths
 from .batch_encoder_kernels import FIXED, NUMBERED
-from .message_format import Counts, TableReader, damaged, unpack
+from .message_format import unpack
 from .message_limits import MessageLimits
+from .segment_format import Counts, TableReader, damaged, unpacked_blocks
 from .token_pair_and_value_numbers_kernels import MAX_DISTINCT
 
 if TYPE_CHECKING:
     from ..summary import RoXSum
 
+_NO_IDS = np.empty(0, dtype=np.int64)
+
 
 class _Tables(NamedTuple):
-    """The tables of a message, each number checked to be in its range."""
+    """The tables of a segment, each number checked to be in its range."""
 
     ids: Int64s
     names: list[str]
@@ -58,34 +61,80 @@ class _Tables(NamedTuple):
     raw_lengths: Int64s
 
 
-def decode(empty: "RoXSum", data: memoryview, limits: MessageLimits, *, trusted: bool) -> "RoXSum":
-    """Decode a message into an empty batch."""
-    counts, tables, contents, tokens = _unpacked(data, limits)
+class _Segment(NamedTuple):
+    """A segment, every number in it checked: its tables, documents and tokens."""
+
+    tables: _Tables
+    contents: Contents
+    tokens: Tokens
+
+    def documents(self) -> list[bytes | str]:
+        """The documents, in the order of their ids."""
+        return self.contents.readable(self.tokens, np.arange(len(self.contents), dtype=np.int64))
+
+
+def decode(make: Callable[[], "RoXSum"], data: memoryview, limits: MessageLimits, *, trusted: bool) -> "RoXSum":
+    """Decode a message into batches made empty, which are merged where the message has several segments."""
+    next_id, segments = unpack(data, limits)
+    if not trusted:
+        ids, documents = _documents(segments, next_id)
+        with _refusing():
+            return make().take_documents(documents, ids, next_id)
+    batches = []
+    for counts, segment in segments:
+        tables, contents, tokens = _unpacked(counts, segment, next_id)
+        empty = make()
+        with _refusing():
+            batches.append(empty.take_contents(*_trusted(empty, tables, contents, tokens), tables.ids, next_id))
+    _check_distinct(np.sort(np.concatenate([_NO_IDS, *(batch.ids for batch in batches)])))
     with _refusing():
-        if trusted:
-            return empty.take_contents(*_trusted(empty, tables, contents, tokens), tables.ids, counts.next_id)
-        documents = contents.readable(tokens, np.arange(counts.documents, dtype=np.int64))
-        return empty.take_documents(documents, tables.ids, counts.next_id)
+        return make().take_all(batches, next_id)
 
 
-def decode_documents(empty: "RoXSum", data: memoryview, limits: MessageLimits, *, trusted: bool) -> list[bytes]:
+def decode_documents(
+    make: Callable[[], "RoXSum"], data: memoryview, limits: MessageLimits, *, trusted: bool
+) -> list[bytes]:
     """The documents of a message; unless it is trusted, an empty batch reads them as a check."""
-    counts, _, contents, tokens = _unpacked(data, limits)
+    next_id, segments = unpack(data, limits)
+    _, documents = _documents(segments, next_id)
     with _refusing():
-        documents = contents.readable(tokens, np.arange(counts.documents, dtype=np.int64))
         if not trusted:
-            empty.check_documents(documents)
+            make().check_documents(documents)
     return [each.encode() if isinstance(each, str) else each for each in documents]
 
 
-def _unpacked(data: memoryview, limits: MessageLimits) -> tuple[Counts, _Tables, Contents, Tokens]:
-    """The checked content of a message."""
-    counts, blocks = unpack(data, limits)
-    tables = _read_tables(TableReader(memoryview(blocks)[: counts.tables]), counts)
+def _documents(segments: list[tuple[Counts, memoryview]], next_id: int) -> tuple[Int64s, list[bytes | str]]:
+    """The ids and documents of all segments, in the order of the ids."""
+    ids, documents = [_NO_IDS], []
+    for counts, data in segments:
+        segment = _unpacked(counts, data, next_id)
+        ids.append(segment.tables.ids)
+        with _refusing():
+            documents += segment.documents()
+    all_ids = np.concatenate(ids)
+    if len(segments) > 1:
+        order = np.argsort(all_ids)
+        all_ids = all_ids[order]
+        _check_distinct(all_ids)
+        documents = [documents[place] for place in order.tolist()]
+    return all_ids, documents
+
+
+def _check_distinct(ids: Int64s) -> None:
+    """Reject sorted ids of which two are equal."""
+    twice = ids[1:][np.diff(ids) == 0]
+    if len(twice):
+        raise damaged(f"two of its segments have a document with the id {int(twice[0])}")
+
+
+def _unpacked(counts: Counts, segment: memoryview, next_id: int) -> _Segment:
+    """The checked content of a segment."""
+    blocks = unpacked_blocks(counts, segment)
+    tables = _read_tables(TableReader(memoryview(blocks)[: counts.tables]), counts, next_id)
     contents, tokens = _contents(counts, tables, blocks)
     if (size := int(contents.sizes.sum())) != counts.size:
-        raise damaged(f"the documents have {size:,} bytes, but the header states {counts.size:,}")
-    return counts, tables, contents, tokens
+        raise damaged(f"the documents have {size:,} bytes, but its counts state {counts.size:,}")
+    return _Segment(tables, contents, tokens)
 
 
 @contextmanager
@@ -99,10 +148,10 @@ def _refusing() -> Iterator[None]:
         raise MessageError(f"the message exceeds a limit: {error}") from None
 
 
-def _read_tables(reader: TableReader, counts: Counts) -> _Tables:
-    deltas = reader.numbers(counts.documents, counts.next_id)
+def _read_tables(reader: TableReader, counts: Counts, next_id: int) -> _Tables:
+    deltas = reader.numbers(counts.documents, next_id)
     ids = np.cumsum(deltas)
-    if np.any(deltas[1:] == 0) or (len(ids) and int(ids[-1]) >= counts.next_id):
+    if np.any(deltas[1:] == 0) or (len(ids) and int(ids[-1]) >= next_id):
         raise damaged("the document ids are not in ascending order")
     try:
         names = bytes(reader.texts(len(reader.data))).decode().split("\0")
@@ -112,7 +161,7 @@ def _read_tables(reader: TableReader, counts: Counts) -> _Tables:
     if len(names) != counts.names or len(set(names)) != len(names) or "" in names:
         raise damaged(
             f"{len(names):,} element and attribute names, {len({*names} - {''}):,} of them distinct and "
-            f"not empty, but the header states {counts.names:,}"
+            f"not empty, but its counts state {counts.names:,}"
         )
     nodes, columns, tokens = counts.nodes, counts.columns, counts.tokens
     parents, node_names = np.arange(nodes) - reader.numbers(nodes, nodes), reader.numbers(nodes, counts.names - 1)
@@ -145,7 +194,7 @@ def _read_tables(reader: TableReader, counts: Counts) -> _Tables:
     raw_lengths = reader.numbers(counts.raw, counts.size)
     reader.close()
     if (size := int(raw_lengths.sum())) != counts.raw_bytes:
-        raise damaged(f"the raw documents have {size:,} bytes, but the header states {counts.raw_bytes:,}")
+        raise damaged(f"the raw documents have {size:,} bytes, but its counts state {counts.raw_bytes:,}")
     begin = offsets_of(follow)
     return _Tables(
         ids,
@@ -179,7 +228,7 @@ def _has_raw(kinds: Int64s, meta: Int32s, lengths: Int64s) -> bool:
 
 
 def _contents(counts: Counts, tables: _Tables, blocks: bytes) -> tuple[Contents, Tokens]:
-    """The documents in the message's own numbers, and the message's tokens."""
+    """The documents in the segment's own numbers, and the segment's tokens."""
     data = np.frombuffer(blocks, dtype=np.uint8)
     edges = np.cumsum([counts.tables, counts.streams, counts.texts, counts.numbers, counts.raw_bytes])
     streams, texts, numbers, raw = (data[edges[k] : edges[k + 1]] for k in range(4))
@@ -190,7 +239,7 @@ def _contents(counts: Counts, tables: _Tables, blocks: bytes) -> tuple[Contents,
     found = int(column_counts.sum()), int(column_counts[: RAW_TEXT + 1].sum())
     if found != (counts.values, counts.raw):
         raise damaged(
-            f"{found[0]:,} values, {found[1]:,} of them raw, but the header states {counts.values:,} and {counts.raw:,}"
+            f"{found[0]:,} values, {found[1]:,} of them raw, but its counts state {counts.values:,} and {counts.raw:,}"
         )
     starts, lengths, pool = _values(counts, tables, column_counts, texts, numbers, raw)
     stop = np.cumsum(column_counts)
@@ -225,7 +274,7 @@ def _tokens(counts: Counts, tables: _Tables, streams: Bytes) -> tuple[Int64s, In
     if read < 0:
         raise damaged("a document in the token streams has an impossible next token, or too many tokens")
     if read != counts.token_total:
-        raise damaged(f"the token streams have {read:,} tokens, but the header states {counts.token_total:,}")
+        raise damaged(f"the token streams have {read:,} tokens, but its counts state {counts.token_total:,}")
     if not np.array_equal(at, stop):
         raise damaged(f"{int((stop - at).sum()):,} bytes of the token streams are not used")
     return token_begin, tokens
@@ -258,7 +307,7 @@ def _values(
 
 
 def _trusted(empty: "RoXSum", tables: _Tables, contents: Contents, tokens: Tokens) -> tuple[Skeletons, Contents]:
-    """The tables and contents as the message has them, leaves worked out from the tokens; raw documents are read."""
+    """The tables and contents as the segment has them, leaves worked out from the tokens; raw documents are read."""
     try:
         paths = LabelPaths.of(tables.names, tables.node_parent, tables.node_name)
         skeletons = Skeletons.of(paths, tables.column_node, tables.column_kind, tokens)

@@ -1,6 +1,6 @@
-"""Encoding: a batch as a message between brokers. The form: `message_format.py`; the loops: `batch_encoder_kernels.py`.
+"""Encoding: a batch as a segment of a message. The form: `segment_format.py`; the loops: `batch_encoder_kernels.py`.
 
-    rows ──count──▶ pairs, tokens and columns in use ──▶ numbers of the message's own
+    rows ──count──▶ pairs, tokens and columns in use ──▶ numbers of the segment's own
          ──write──▶ streams of ranks · values by column ──▶ plain, numbered or of one length ──▶ frames
 
 Invariant: only tokens, columns and paths of the batch's own documents are written, whatever else its tables hold.
@@ -33,7 +33,8 @@ from .batch_encoder_kernels import (
     write_columns,
     write_streams,
 )
-from .message_format import MAX_PAIRS, Counts, TableWriter, compress, compressor_of, pack
+from .message_format import Segment, pack
+from .segment_format import MAX_PAIRS, Counts, TableWriter, compress, compressor_of, pack_segment
 from .token_pair_and_value_numbers import Numbering
 
 if TYPE_CHECKING:
@@ -76,6 +77,12 @@ class _Columns(NamedTuple):
 
 def encode(batch: "RoXSum", *, level: int) -> bytes:
     """The message of a batch."""
+    compressor_of(level)  # an empty batch rejects a wrong level, too
+    return pack(batch.next_id, [encode_segment(batch, level=level)] if len(batch) else [])
+
+
+def encode_segment(batch: "RoXSum", *, level: int) -> Segment:
+    """A batch as one segment."""
     contents, skeletons, rows = batch.contents, batch.skeletons, batch.rows
     token_column = np.ascontiguousarray(skeletons.meta[M_COLUMN, : len(skeletons)])
     none = len(skeletons)
@@ -135,7 +142,6 @@ def encode(batch: "RoXSum", *, level: int) -> bytes:
     ]
     counts = Counts(
         documents=len(batch),
-        next_id=batch.next_id,
         size=batch.size,
         names=names,
         nodes=len(batch.nodes),
@@ -152,7 +158,7 @@ def encode(batch: "RoXSum", *, level: int) -> bytes:
         raw_bytes=len(raw),
         frames=len(frames),
     )
-    return pack(counts, frames)
+    return Segment.of(pack_segment(counts, frames))
 
 
 def _used(counts: Int64s) -> Int64s:

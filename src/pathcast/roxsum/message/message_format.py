@@ -1,118 +1,88 @@
-"""The wire form: a header with counts, and compressed blocks.
+"""The wire form of a message: a header, a table of segments, and the segments (`segment_format.py`).
 
-    header   magic, version, counts, checksum of all that follows; then the frames' sizes, and the frames (zstd)
-    blocks   the frames' content: a small one of tables, then streams, texts and numbers by column (`batch_encoder.py`)
+    header     magic, version, flags; counts of the message; checksum of all of the header and of the table of segments
+    table      the size and the checksum of each segment
+    segments   each some of the documents, with all tables that these need
 
-    tables   ids of the documents · names · the tree (parent and name of each label path) · columns (label path, kind,
-             how they are written) · tokens (bytes, label path, column, flags) · what follows each token
+Segments depend on nothing in the message around them: documents that go to the same targets are encoded once, and the
+messages to these targets carry copies of their bytes (`messages_by_target.py`).
 
-The extents are not written: a document's leaves follow from its tokens, which the message has anyway, and computed
-extents cannot contradict the documents. Documents that could not be cut are sent raw and read on arrival.
-
-A number in a table takes 1, 2, 4 or 8 bytes, the same for a whole table, low bytes of all first.
-
-Invariant: a reader does not trust a message's counts: every count is checked against the limits and against the bytes
-present before anything is allocated.
+Invariant: a reader checks every number against the limits and against the bytes present before it allocates anything;
+the limits bound all segments together.
 """
 
 import struct
-import threading
-from dataclasses import dataclass, fields
+from collections.abc import Sequence
+from dataclasses import dataclass
 from hashlib import blake2b
 
-import numpy as np
-import zstandard
-
 from pathcast.errors import MessageError
-from pathcast.kernels import AnyArray, Int64s, UInt8s
 
-from ..markup_value_splitter import MAX_TOKENS
 from .message_limits import MessageLimits
+from .segment_format import Counts, counts_of, damaged, most_table_bytes
 
 MAGIC = b"RoXS"
-VERSION = 1
+VERSION = 2
 CHECKSUM = 16
-# A segment of a block of at least this size begins its own frame; smaller ones share frames up to this size.
-OWN_FRAME = 16 << 10
-SHARED_FRAME = 128 << 10
-# Different label paths, and pairs of tokens that follow each other, in one message.
-MAX_NODES = 1 << 20
-MAX_PAIRS = 1 << 24
+MAX_NEXT_ID = 1 << 32
 _PREFIX = struct.Struct("<4sHH")
-_FRAME = struct.Struct("<II")
-_WIDTHS = (1, 2, 4, 8)
+# The next document id; the number of segments.
+_HEAD = struct.Struct("<QQ")
+_SEGMENT = struct.Struct(f"<Q{CHECKSUM}s")
+HEADER = _PREFIX.size + _HEAD.size + CHECKSUM
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
-    """The counts in the header of a message."""
+class Segment:
+    """An encoded segment and its checksum."""
 
-    documents: int
-    next_id: int
-    size: int
-    names: int
-    nodes: int
-    columns: int
-    tokens: int
-    pairs: int
-    token_total: int
-    values: int
-    raw: int
-    tables: int
-    streams: int
-    texts: int
-    numbers: int
-    raw_bytes: int
-    frames: int
+    data: bytes
+    checksum: bytes
 
-    def check(self, limits: MessageLimits) -> None:
-        """Reject counts beyond the limits, or that no message can have."""
-        limits.check("documents", self.documents)
-        limits.check("bytes", self.size)
-        # The shortest token has two bytes, except white space after the root.
-        most = self.size // 2 + 2 * self.documents + 2
-        bounds = {
-            "token_total": most,
-            "tokens": min(self.token_total, MAX_TOKENS) + 2,
-            "pairs": min(self.token_total + self.documents + 1, MAX_PAIRS),
-            "values": self.token_total,
-            "columns": min(self.values, self.tokens) + 2,
-            "nodes": min(self.tables, MAX_NODES),
-            "names": self.nodes + self.columns,
-            "raw": self.documents,
-            "raw_bytes": self.size,
-            "streams": 4 * (self.token_total + self.documents),
-            "texts": self.size + 2 * self.values,
-            "numbers": 2 * self.values,
-            "next_id": 1 << 32,
-            "frames": 64 + self.block_bytes // (OWN_FRAME // 2),
-            "tables": 2 * limits.bytes + (1 << 20),
-        }
-        for name, most in bounds.items():
-            if getattr(self, name) > most:
-                raise damaged(f"the header states {getattr(self, name):,} for '{name}'; at most {most:,} is possible")
-
-    @property
-    def block_bytes(self) -> int:
-        """The bytes of all blocks."""
-        return self.tables + self.streams + self.texts + self.numbers + self.raw_bytes
+    @classmethod
+    def of(cls, data: bytes) -> "Segment":
+        return cls(data, _checksum(data))
 
 
-_NAMES = tuple(field.name for field in fields(Counts))
-_COUNTS = struct.Struct(f"<{len(_NAMES)}Q")
-HEADER = _PREFIX.size + _COUNTS.size + CHECKSUM
+def pack(next_id: int, segments: Sequence[Segment]) -> bytes:
+    """The message of these segments; their documents have different ids below `next_id`."""
+    table = b"".join(_SEGMENT.pack(len(segment.data), segment.checksum) for segment in segments)
+    head = _PREFIX.pack(MAGIC, VERSION, 0) + _HEAD.pack(next_id, len(segments))
+    return b"".join([head, _checksum(head, table), table, *(segment.data for segment in segments)])
 
 
-def pack(counts: Counts, frames: list[tuple[int, bytes]]) -> bytes:
-    """A message of these frames, each with the size of its content."""
-    body = b"".join([*(_FRAME.pack(size, len(frame)) for size, frame in frames), *(frame for _, frame in frames)])
-    head = _PREFIX.pack(MAGIC, VERSION, 0) + _COUNTS.pack(*(getattr(counts, name) for name in _NAMES))
-    return head + _checksum(head, body) + body
-
-
-def unpack(data: memoryview, limits: MessageLimits) -> tuple[Counts, bytes]:
-    """The counts and the joined blocks of a message; `MessageError` when it is invalid."""
+def unpack(data: memoryview, limits: MessageLimits) -> tuple[int, list[tuple[Counts, memoryview]]]:
+    """The next document id, and the counts and bytes of the segments; `MessageError` when the message is invalid."""
+    _check_prefix(data)
     if len(data) < HEADER:
+        raise MessageError(
+            f"the message is truncated: {len(data)} bytes, but the header alone has {HEADER}; request the message again"
+        )
+    next_id, count = _HEAD.unpack_from(data, _PREFIX.size)
+    at = HEADER + count * _SEGMENT.size
+    if at > len(data):
+        raise damaged(f"truncated within the table of {count:,} segments")
+    if _checksum(data[: HEADER - CHECKSUM], data[HEADER:at]) != data[HEADER - CHECKSUM : HEADER]:
+        raise damaged("checksum mismatch")
+    if next_id > MAX_NEXT_ID:
+        raise damaged(f"the header states {next_id:,} as the next document id; at most {MAX_NEXT_ID:,} is possible")
+    table = list(_SEGMENT.iter_unpack(data[HEADER:at]))
+    if (size := sum(size for size, _ in table)) != len(data) - at:
+        raise damaged(f"the table of segments states {size:,} bytes, but {len(data) - at:,} follow it")
+    segments = []
+    for size, checksum in table:
+        segment = data[at : at + size]
+        at += size
+        if _checksum(segment) != checksum:
+            raise damaged("checksum mismatch")
+        segments.append((counts_of(segment), segment))
+    _check_counts([counts for counts, _ in segments], limits)
+    return next_id, segments
+
+
+def _check_prefix(data: memoryview) -> None:
+    """Reject bytes that are not a message of this version."""
+    if len(data) < _PREFIX.size:
         raise MessageError(
             f"the message is truncated: {len(data)} bytes, but the header alone has {HEADER}; request the message again"
         )
@@ -120,181 +90,29 @@ def unpack(data: memoryview, limits: MessageLimits) -> tuple[Counts, bytes]:
     if magic != MAGIC:
         raise MessageError(
             f"not a RoXSum message: the bytes begin with {magic!r}, expected {MAGIC!r}; give the bytes that "
-            "RoXSum.encode "
-            "returned"
+            "RoXSum.encode returned"
         )
     if version != VERSION or flags:
         raise MessageError(
             f"the message has version {version} and flags {flags}, but this version of Pathcast reads version "
-            f"{VERSION} and flags 0; use the same version on both sides"
+            f"{VERSION} and flags 0; use the same version of Pathcast on both sides, and encode stored messages again"
         )
-    counts = Counts(*_COUNTS.unpack_from(data, _PREFIX.size))
-    head, body = data[: HEADER - CHECKSUM], data[HEADER:]
-    if _checksum(head, body) != data[HEADER - CHECKSUM : HEADER]:
-        raise damaged("checksum mismatch")
-    counts.check(limits)
-    return counts, _blocks(counts, body)
 
 
-def _blocks(counts: Counts, body: memoryview) -> bytes:
-    at = counts.frames * _FRAME.size
-    if at > len(body):
-        raise damaged(f"truncated within the table of {counts.frames:,} frames")
-    sizes = [_FRAME.unpack_from(body, k * _FRAME.size) for k in range(counts.frames)]
-    unpacked, packed = sum(size for size, _ in sizes), sum(stored for _, stored in sizes)
-    if (unpacked, packed) != (counts.block_bytes, len(body) - at):
-        raise damaged(
-            f"the frames have {packed:,} bytes, {unpacked:,} unpacked; expected {len(body) - at:,} bytes, "
-            f"{counts.block_bytes:,} unpacked"
-        )
-    decompressor = zstandard.ZstdDecompressor()
-    parts = []
-    for size, stored in sizes:
-        frame = body[at : at + stored]
-        at += stored
-        try:
-            if (found := zstandard.frame_content_size(frame)) != size:
-                raise damaged(f"a frame has a content size of {found:,}, but the table of frames states {size:,}")
-            parts.append(decompressor.decompress(frame, max_output_size=size))
-        except zstandard.ZstdError as error:
-            raise damaged(f"cannot decompress a frame: {error}") from None
-        if len(parts[-1]) != size:
-            raise damaged(f"a frame unpacks to {len(parts[-1]):,} bytes, but the table of frames states {size:,}")
-    return b"".join(parts)
+def _check_counts(segments: Sequence[Counts], limits: MessageLimits) -> None:
+    """Reject segments that together exceed the limits, or that no message can have."""
+    limits.check("documents", sum(counts.documents for counts in segments))
+    limits.check("bytes", sum(counts.size for counts in segments))
+    for counts in segments:
+        if not counts.documents:
+            raise damaged("a segment has no documents")
+        counts.check(limits)
+    if (tables := sum(counts.tables for counts in segments)) > (most := most_table_bytes(limits)):
+        raise damaged(f"the segments state {tables:,} bytes of tables; at most {most:,} are possible")
 
 
-def damaged(reason: str) -> MessageError:
-    """The error of a message whose content is inconsistent."""
-    return MessageError(f"the message is damaged: {reason}; request the message again")
-
-
-def _checksum(head: bytes | memoryview, body: bytes | memoryview) -> bytes:
-    digest = blake2b(head, digest_size=CHECKSUM)
-    digest.update(body)
+def _checksum(*parts: bytes | memoryview) -> bytes:
+    digest = blake2b(digest_size=CHECKSUM)
+    for part in parts:
+        digest.update(part)
     return digest.digest()
-
-
-def compress(block: UInt8s, segments: Int64s, compressor: zstandard.ZstdCompressor) -> list[tuple[int, bytes]]:
-    """A block as frames, cut between its segments (their sizes): large ones alone, small ones together."""
-    if len(block) < OWN_FRAME:
-        return [(len(block), compressor.compress(block.data))] if len(block) else []
-    frames: list[tuple[int, bytes]] = []
-    first = at = 0
-
-    def close() -> None:
-        nonlocal first
-        if at > first:
-            frames.append((at - first, compressor.compress(block[first:at].data)))
-        first = at
-
-    for size in segments[segments > 0].tolist():
-        if size >= OWN_FRAME or at + size - first > SHARED_FRAME:
-            close()
-        at += size
-        if size >= OWN_FRAME:
-            close()
-    close()
-    return frames
-
-
-class _Compressors(threading.local):
-    """Compressors by level: making one costs more than compressing a small message. One set per thread."""
-
-    def __init__(self) -> None:
-        self.by_level: dict[int, zstandard.ZstdCompressor] = {}
-
-
-_compressors = _Compressors()
-
-
-def compressor_of(level: int) -> zstandard.ZstdCompressor:
-    """A compressor of this level, for this thread."""
-    found = _compressors.by_level.get(level)
-    if found is None:
-        given: object = level
-        if not isinstance(given, int) or given > zstandard.MAX_COMPRESSION_LEVEL:
-            raise ValueError(
-                f"level must be a zstd compression level, an int up to {zstandard.MAX_COMPRESSION_LEVEL}, got {level!r}"
-            )
-        found = _compressors.by_level[level] = zstandard.ZstdCompressor(level=level)
-    return found
-
-
-class TableWriter:
-    """Numbers and texts one after the other."""
-
-    def __init__(self) -> None:
-        self.parts: list[bytes] = []
-
-    def numbers(self, values: AnyArray) -> None:
-        """Numbers from 0 up."""
-        largest = int(values.max()) if len(values) else 0
-        if largest < 1 << 8:
-            self.parts += [b"\x01", values.astype(np.uint8).tobytes()]
-            return
-        width = next(width for width in _WIDTHS if largest < 1 << 8 * width)
-        planes = values.astype(f"<u{width}").view(np.uint8).reshape(-1, width).T
-        self.parts += [bytes([width]), planes.tobytes()]
-
-    def signed(self, values: Int64s) -> None:
-        """Numbers on both sides of 0: 0, -1, 1, -2, … are written as 0, 1, 2, 3, …"""
-        self.numbers(np.where(values < 0, -2 * values - 1, 2 * values))
-
-    def texts(self, data: bytes) -> None:
-        """Bytes, with their number before them."""
-        self.parts += [struct.pack("<Q", len(data)), data]
-
-    def bytes(self) -> bytes:
-        return b"".join(self.parts)
-
-
-class TableReader:
-    """Reads the bytes of a `TableWriter`, and checks everything."""
-
-    def __init__(self, data: memoryview) -> None:
-        self.data = data
-        self.at = 0
-
-    def _take(self, size: int) -> memoryview:
-        if size > len(self.data) - self.at:
-            raise damaged(
-                f"its tables are truncated: expected at least {self.at + size:,} bytes, got {len(self.data):,}"
-            )
-        self.at += size
-        return self.data[self.at - size : self.at]
-
-    def numbers(self, count: int, most: int) -> Int64s:
-        """`count` numbers, none larger than `most`."""
-        width = self._take(1)[0]
-        if width not in _WIDTHS:
-            raise damaged(f"the tables have numbers of {width} bytes, expected {' or '.join(map(str, _WIDTHS))}")
-        planes = np.frombuffer(self._take(count * width), dtype=np.uint8).reshape(width, count)
-        values = np.ascontiguousarray(planes.T).view(f"<u{width}").reshape(count)
-        if count and int(values.max()) > most:
-            raise damaged(f"a number in the tables is {int(values.max()):,}; at most {most:,} is possible")
-        return values.astype(np.int64)
-
-    def signed(self, count: int, most: int) -> Int64s:
-        """`count` numbers, none further than `most` from 0."""
-        values = self.numbers(count, 2 * most + 1)
-        return np.where(values & 1, -(values >> 1) - 1, values >> 1)
-
-    def sums(self, count: int, least: int, most: int) -> Int64s:
-        """`count` numbers within bounds, written as the difference of each from the one before."""
-        values = np.cumsum(self.signed(count, most + 1))
-        if count and (int(values.min()) < least or int(values.max()) > most):
-            found = f"from {int(values.min()):,} to {int(values.max()):,}"
-            raise damaged(f"numbers in the tables are {found}; only {least:,} to {most:,} are possible")
-        return values
-
-    def texts(self, most: int) -> memoryview:
-        """Bytes, up to `most`."""
-        (size,) = struct.unpack("<Q", self._take(8))
-        if size > most:
-            raise damaged(f"a text has {size:,} bytes; at most {most:,} are possible")
-        return self._take(size)
-
-    def close(self) -> None:
-        """Reject leftover bytes."""
-        if self.at != len(self.data):
-            raise damaged(f"its tables have {len(self.data) - self.at:,} extra bytes at the end")

@@ -45,6 +45,10 @@ class Kept:
         self._numbering: Numbering | None = None
         self._asked = 0
 
+    def expect(self, rows: int) -> None:
+        """Note that this many rows are going to be requested, in parts."""
+        self._asked += rows
+
     def of(self, rows: Int64s, total: int, number: Callable[[Int64s], Numbering]) -> Numbering:
         """A numbering in which at least these rows have their numbers."""
         self._asked += len(rows)
