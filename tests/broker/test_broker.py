@@ -318,7 +318,7 @@ def test_trimmed_documents_are_a_gap_for_a_pull_and_an_error_for_a_search(tmp_pa
         sequences: list[int] = []
         for _ in range(20):
             sequences += published(broker, "news", *[f"<a>{'x' * 1000}</a>"] * 10)
-        first = broker.trim(150).result()
+        first = broker.trim(150)
         assert 1 < first <= 150 < broker.log.head
         with pytest.raises(TrimmedError):
             broker.deliveries(broker.state.subscriptions[TENANT, "s"], 0, 10)
@@ -338,7 +338,7 @@ def test_documents_that_a_former_version_matched_are_a_gap_once_they_are_trimmed
         for _ in range(20):
             sequences += published(broker, "news", *[f"<a>{'x' * 1000}</a>"] * 10)
         broker.subscribe(subscription("s", "//b")).result()
-        first = broker.trim(broker.log.head + 1).result()
+        first = broker.trim(broker.log.head + 1)
         assert first > 100
         (last,) = published(broker, "news", "<b/>")
     with broker_in(tmp_path) as broker:
@@ -357,7 +357,7 @@ def test_one_checkpoint_serves_until_records_after_it_are_trimmed(tmp_path: Path
         for begin, added in ((20, 0), (60, 100), (101, 0), (102, 0), (103, 0), (150, 0)):
             for _ in range(max(added, 100 - broker.log.head)):
                 published(broker, "news", f"<a>{'x' * 4_000}</a>")
-            broker.trim(begin).result()
+            broker.trim(begin)
             checkpoint = broker.log.checkpoint()
             assert checkpoint is not None
             written.append(checkpoint.sequence)

@@ -283,7 +283,7 @@ class History(RuleBasedStateMachine):
         self.settle()
         wanted = max(1, self.broker.log.head + 1 - back)
         before = self.broker.log.first
-        first = self.broker.trim(wanted).result(60)
+        first = self.broker.trim(wanted)
         assert first == self.broker.log.first
         assert before <= first <= max(wanted, before)
 

@@ -142,7 +142,7 @@ def test_a_due_delivery_whose_document_was_trimmed_is_a_dead_letter_and_a_gap(tm
         # Later segments, so that there is something to trim.
         rest = [each for _ in range(4) for each in published(broker, "news", *[f"<a>{'x' * 8_000}</a>"] * 10)]
         assert pulled(broker, limit=1) == [(first, 1)]
-        assert broker.trim(rest[-1]).result() > first
+        assert broker.trim(rest[-1]) > first
         broker.recent = type(broker.recent)(broker.log)  # as if it had been forgotten
         clock.now += 31
         found = broker.pull(TENANT, "s", 100, max_deliver=5)

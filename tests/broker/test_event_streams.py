@@ -202,7 +202,7 @@ def trimmed(tmp_path: Path) -> Iterator[tuple[Served, list[int]]]:
     with served(tmp_path, broker=broker) as found:
         found.http.put("/v1/subscriptions/s", json={"xpath": "//a", "config": {"from": 1}}).raise_for_status()
         sequences = [sequence for _ in range(20) for sequence in published(broker, "news", LARGE)]
-        broker.trim(sequences[12]).result()
+        broker.trim(sequences[12])
         assert sequences[0] < broker.log.first <= sequences[12]
         assert broker.log.first in sequences
         yield found, sequences

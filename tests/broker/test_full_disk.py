@@ -105,7 +105,7 @@ def test_a_full_disk_can_be_trimmed(tmp_path: Path) -> None:
         covered = broker.log.head
         with pytest.raises(LogFullError):
             published(broker, "news", DOCUMENT)
-        first = broker.trim(covered).result()
+        first = broker.trim(covered)
         assert 1 < first <= covered
         assert delivered(broker, "s", after=first - 1)[-1:] == accepted
 
@@ -116,5 +116,5 @@ def test_trimming_a_full_disk_without_a_checkpoint_says_so_and_removes_nothing(t
         for _ in range(60):
             published(broker, "news", DOCUMENT)
         with full_beyond(1), pytest.raises(LogFullError, match="free disk space"):
-            broker.trim(broker.log.head).result()
+            broker.trim(broker.log.head)
         assert broker.log.first == 1

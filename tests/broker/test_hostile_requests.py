@@ -146,7 +146,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         found.http.post("/v1/feeds/news/documents", content="<a/>").raise_for_status()
         yield found
         assert found.http.post("/v1/feeds/news/documents", content="<a/>").status_code == 202
-        assert found.broker.trim(1).result() == 1  # it can still write a checkpoint
+        assert found.broker.trim(1) == 1  # it can still write a checkpoint
         head = found.broker.log.head
     broker = Broker(SqliteLog(folder))
     assert broker.matched_to == head

@@ -83,7 +83,7 @@ def test_the_stream_marks_what_has_expired_and_keeps_its_records(server: Served)
         assert reader.expired() == {"even": sequences[10]}
     server.broker.change([ExpiryRecord("odd")]).result()
     assert expired_before(server.broker.log) == server.broker.state.expired
-    server.broker.trim(sequences[20]).result()
+    server.broker.trim(sequences[20])
     with LogReader(server.address) as reader:
         assert reader.expired() == expired_before(server.broker.log) == {"odd": server.broker.matched_to}
 
@@ -130,7 +130,7 @@ def test_a_wrong_request_is_answered_with_the_reason(tmp_path: Path, query: str,
 
 def test_a_trimmed_range_is_gone_and_the_answer_says_where_the_log_begins(server: Served) -> None:
     sequences = filled(server)
-    first = server.broker.trim(sequences[20]).result()
+    first = server.broker.trim(sequences[20])
     assert first > 2
     answer = server.http.get("/v1/log", params={"from": first - 1})
     assert (answer.status_code, answer.json()["first"]) == (410, first)
@@ -147,15 +147,15 @@ def test_a_lease_holds_back_trimming_until_it_is_moved_or_released(server: Serve
     lease = made.json()
     assert (lease["from"], 0 < lease["expires_in"] <= 60, 0 < lease["longest"] <= 3600) == (3, True, True)
     path = f"/v1/log/leases/{lease['id']}"
-    assert server.broker.trim(sequences[30]).result() <= 3
+    assert server.broker.trim(sequences[30]) <= 3
     assert stream(server, from_=3, lease=lease["id"])[0].sequence == 3
-    assert server.broker.trim(sequences[30]).result() <= 3, "reading moved the place of a lease that others may share"
+    assert server.broker.trim(sequences[30]) <= 3, "reading moved the place of a lease that others may share"
     assert client.put(path, json={"from": sequences[10]}).json()["from"] == sequences[10]
-    assert 3 < server.broker.trim(sequences[30]).result() <= sequences[10]
+    assert 3 < server.broker.trim(sequences[30]) <= sequences[10]
     assert [each["id"] for each in client.get("/v1/log/leases").json()["leases"]] == [lease["id"]]
     assert client.delete(path).status_code == 204
     assert client.delete(path).status_code == client.put(path, json={}).status_code == 404
-    assert server.broker.trim(sequences[30]).result() > sequences[10]
+    assert server.broker.trim(sequences[30]) > sequences[10]
 
 
 def test_reading_extends_a_lease_and_a_lease_that_nobody_extends_ends(log: Log, tmp_path: Path) -> None:
@@ -167,12 +167,12 @@ def test_reading_extends_a_lease_and_a_lease_that_nobody_extends_ends(log: Log, 
         for _ in range(3):
             clock.now += 50
             stream(server, to=5, lease=id)
-        assert broker.trim(sequences[30]).result() == 1
+        assert broker.trim(sequences[30]) == 1
         clock.now += 49
         assert server.http.put(f"/v1/log/leases/{id}").json()["expires_in"] == 1, "a lease lasts longer than allowed"
         clock.now += 1
         assert server.http.get("/v1/log", params={"lease": id}).status_code == 404
-        assert broker.trim(sequences[30]).result() > 1
+        assert broker.trim(sequences[30]) > 1
 
 
 def test_there_is_a_bound_on_leases(log: Log, tmp_path: Path) -> None:
@@ -193,13 +193,13 @@ def test_a_log_that_is_trimmed_while_it_is_read_stays_complete(server: Served) -
     broker = server.broker
     reading = LogReading(broker.log, broker.leases, Wanted(1, broker.matched_to + 1), look=10)
     pieces = [reading.piece()]
-    first = broker.trim(sequences[-1]).result()
+    first = broker.trim(sequences[-1])
     assert 1 < first <= 11
     while pieces[-1] is not None:
         pieces.append(reading.piece())
     found = list(read_arrow(b"".join(each for each in pieces if each is not None)))
     assert [entry.sequence for entry in found] == list(range(1, broker.matched_to + 1))
-    assert broker.trim(sequences[-1]).result() > 11
+    assert broker.trim(sequences[-1]) > 11
     reading.close()
     assert not broker.leases.held()
 
@@ -232,7 +232,7 @@ def test_a_reader_that_takes_longer_than_a_lease_may_last_gets_a_stream_that_is_
         pieces = [reading.piece()]
         clock.now += 100
         if trims:
-            assert broker.trim(30).result() > 11
+            assert broker.trim(30) > 11
         while pieces[-1] is not None:
             pieces.append(reading.piece())
         with pytest.raises(LogError, match="is truncated"):
@@ -265,13 +265,13 @@ def test_a_reader_continues_after_a_restart_in_the_middle(tmp_path: Path) -> Non
         id = server.http.post("/v1/log/leases", json={"from": 1}).json()["id"]
         found = stream(server, lease=id, to=17)
     with served(tmp_path, broker=reopened(clock)) as server:
-        assert server.broker.trim(sequences[-1]).result() == 1
+        assert server.broker.trim(sequences[-1]) == 1
         assert server.http.get("/v1/log", params={"from": 18, "lease": id}).status_code == 404
         id = server.http.post("/v1/log/leases", json={"from": 18}).json()["id"]
         clock.now += 40
         server.http.put(f"/v1/log/leases/{id}")
         clock.now += 20
-        assert 1 < server.broker.trim(sequences[-1]).result() <= 18
+        assert 1 < server.broker.trim(sequences[-1]) <= 18
         found += stream(server, lease=id, from_=18)
         assert [entry.sequence for entry in found] == list(range(1, server.broker.matched_to + 1))
 

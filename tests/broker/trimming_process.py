@@ -33,7 +33,7 @@ def main(folder: str) -> None:
             say(f"acknowledged {sequence}")
         begin = max(1, broker.log.head - KEPT)
         say(f"trims {begin}")
-        broker.trim(begin).result()
+        broker.trim(begin)
         say(f"trimmed {begin}")
 
 

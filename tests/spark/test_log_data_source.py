@@ -117,7 +117,7 @@ def test_real_time_mode_takes_no_source_in_python(spark: SparkSession, server: S
 
 def test_trimmed_records_are_an_error_and_leave_no_hole(spark: SparkSession, server: Served) -> None:
     sequences = publish(server, "news", *range(40))
-    first = server.broker.trim(sequences[20]).result()
+    first = server.broker.trim(sequences[20])
     assert first > 1
     with pytest.raises(PySparkException, match="has trimmed records .*; read from"):
         loaded(spark, url=server.address, from_=1).count()
@@ -149,7 +149,7 @@ def test_a_lease_keeps_what_a_planned_query_reads(spark: SparkSession, server: S
     assert frame.count() == 40
     (lease,) = server.broker.leases.held()
     assert lease.begin == 1
-    assert server.broker.trim(sequences[20]).result() == 1
+    assert server.broker.trim(sequences[20]) == 1
 
 
 @pytest.mark.parametrize(

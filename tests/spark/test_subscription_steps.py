@@ -102,7 +102,7 @@ def test_subscriptions_whose_records_were_trimmed_are_an_error(
     put(broker, "s")
     documents = [published(broker, "news", "<a/>" + " " * 3_000)[0] for _ in range(4)]
     assert sorted(key[1] for key in state_at(options, documents[0]).subscriptions) == ["s"]
-    assert broker.trim(documents[2]).result() > 2
+    assert broker.trim(documents[2]) > 2
     checkpoint = broker.log.checkpoint()
     assert checkpoint is not None
     with pytest.raises(PathcastError, match=rf"unknown: .* read from record {checkpoint.sequence + 1} or later"):
@@ -120,7 +120,7 @@ def test_history_that_was_trimmed_is_left_out_with_a_warning(
     documents = [published(broker, "news", "<a/>" + " " * 3_000)[0] for _ in range(4)]
     ours = steps(tmp_path, options)
     ours.step(0, broker.log.head)
-    first = broker.trim(documents[2]).result()
+    first = broker.trim(documents[2])
     put(broker, "s", begin=documents[0])
     step = ours.step(1, broker.log.head)
     assert step.history_begin == first

@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from pathcast.broker_log import (
     Meta,
@@ -32,6 +32,7 @@ from .deliveries.delivery_leases import DeliveryLeases, Gap, LeaseHooks, Pulled
 from .deliveries.delivery_search import DeliverySearch, Found
 from .deliveries.document_cache import AppendedBatch, RecentDocuments
 from .feed_index import FeedIndex
+from .log_trimming import LogTrimming
 from .restart import restored
 from .restart_snapshot import RestartSnapshot, Restored
 from .sequencing.batch_processing import Hooks, Processed
@@ -53,6 +54,7 @@ from .sequencing.sequencer_requests import (
 
 _LOGGER: Final = logging.getLogger(__name__)
 _LOCKS: Final = 64
+T = TypeVar("T")
 
 
 class Broker:
@@ -94,7 +96,6 @@ class Broker:
         self.leases = ReadLeases(log, clock=clock) if leases is None else leases
         self.recent = RecentDocuments(log)
         self._locks = [threading.Lock() for _ in range(_LOCKS)]
-        self._checkpoint = 0  # the sequence of the one that this process wrote last
         self._listeners: set[Callable[[Processed], None]] = set()
         self.state, self.indexes = restored(log, snapshot, before)
         settings = new_settings(Limits.given(limits), self.state.settings)
@@ -109,6 +110,7 @@ class Broker:
         self.search = DeliverySearch(log, self.indexes, state_.guards, state_.expired, state_.mediators, backfill)
         hooks = Hooks(self._index_of, self._lock_of, self._appended, self._matched)
         self._sequencer = Sequencer(log, self.state, self.indexes, hooks)
+        self._trimming = LogTrimming(log, self.state, self.leases, self._in_sequencer, self._forget_before)
         self._leased = DeliveryLeases(log, self.state, self._lease_hooks(), clock)
         self._sequencer.start()
 
@@ -116,9 +118,13 @@ class Broker:
         """Carry out what was asked for, then write a checkpoint and release the log."""
         self._sequencer.stop()
         self.rebuild.stop()
+        with self._trimming.lock:
+            self._close()
+
+    def _close(self) -> None:
         try:
             if self._sequencer.failure is None and self.log.head:
-                self.log.write_checkpoint(self.state.head, self.state.checkpoint())
+                self.log.write_checkpoint(self.state.head, *self.state.checkpoint_pieces())
                 state = self.state
                 if self.snapshot is not None and self.snapshot.is_due(*state.since_snapshot):
                     self.snapshot.write(Restored(state, self.indexes), self.log)
@@ -235,36 +241,20 @@ class Broker:
             request.future.set_result(self.matched_to)
         return request.future, unknown
 
-    def trim(self, begin: int) -> Future[int]:
-        """Remove documents before `begin` from the log, as far as it can; the result is the oldest that is left.
+    def trim(self, begin: int) -> int:
+        """Remove documents before `begin` from the log, as far as it can; returns the oldest that is left.
 
         Read leases hold it back. Subscriptions and cursors stay: a checkpoint is written first, unless one covers what
-        is removed. Other requests wait meanwhile, 2 µs per subscription and the time to write some 270 bytes for each.
+        is removed. Other requests continue meanwhile (log_trimming.py).
         """
-        request = TaskRequest(lambda: self._trim(begin))
-        self._sequencer.submit(request)
-        return request.future
+        return self._trimming.trim(begin)
 
-    def _trim(self, begin: int) -> int:
-        end = min(begin, self.state.head + 1)
-        try:
-            # One checkpoint serves until records after it are trimmed: writing it holds up all other requests.
-            if self._checkpoint < end - 1:
-                self.log.write_checkpoint(self.state.head, self.state.checkpoint())
-                self._checkpoint = self.state.head
-        except LogFullError:
-            # Trimming must free a full disk: what the latest checkpoint covers can go without another.
-            latest = self.log.checkpoint()
-            if latest is None:
-                raise
-            end = min(end, latest.sequence + 1)
-        first = self.leases.trim(end)
+    def _forget_before(self, first: int) -> None:
         self.recent.drop_before(first)
         self.state.forget_before(first)
         if self.rebuild.done:  # otherwise it appends to the same indexes; the next trim drops what is left
             for name, index in self.indexes.items():
                 index.drop_before(max(first, self.state.expired.get(name, 0)))
-        return first
 
     # Deliveries.
 
@@ -368,6 +358,9 @@ class Broker:
         """Do some work in the sequencer's thread, between batches; the result is what the work returns."""
         self._sequencer.submit(request)
         return request.future
+
+    def _in_sequencer(self, work: Callable[[], T]) -> Future[T]:
+        return self.perform(TaskRequest(work))
 
     def processed(self, done: Processed) -> None:
         """Tell readers that there is something to search for; called by such work."""

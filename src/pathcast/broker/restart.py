@@ -25,6 +25,7 @@ from pathcast.broker_log import (
     SubscriptionRecord,
     TenantRecord,
     UnsubscriptionRecord,
+    is_outdated,
     meta_of,
 )
 from pathcast.log import Log, LogEntry
@@ -81,7 +82,7 @@ def _applied(entry: LogEntry, state: BrokerState) -> Iterator[Meta]:
 
 def _state_at_checkpoint(log: Log) -> BrokerState:
     checkpoint = log.checkpoint()
-    if checkpoint is not None and log.first == 1 and BrokerState.is_outdated(checkpoint.data):
+    if checkpoint is not None and log.first == 1 and is_outdated(checkpoint.data):
         checkpoint = None  # no record was trimmed, so they say the same
     state = BrokerState()
     if checkpoint is not None:

@@ -63,7 +63,7 @@ class Retention:
             begin = max(begin, self._since(self._keep_seconds))
         if self._keep_bytes is not None and isinstance(log, SqliteLog):
             begin = max(begin, log.holding(self._keep_bytes))
-        return self._broker.trim(begin).result() if begin > log.first else log.first
+        return self._broker.trim(begin) if begin > log.first else log.first
 
     def _expire(self) -> int:
         """Append expiry records where feeds need them; returns the first document that a feed keeps."""

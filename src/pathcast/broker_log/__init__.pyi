@@ -19,6 +19,8 @@ from .broker_records import log_record as log_record
 from .broker_records import meta_of as meta_of
 from .broker_state import BrokerState as BrokerState
 from .broker_state import UnknownSubscriptionError as UnknownSubscriptionError
+from .checkpoint_format import is_outdated as is_outdated
+from .checkpoint_packing import CheckpointPacking as CheckpointPacking
 from .committed_batch_deduplication import CommittedBatches as CommittedBatches
 from .committed_batch_deduplication import SavedBatch as SavedBatch
 from .dead_letters import ATTEMPTS as ATTEMPTS

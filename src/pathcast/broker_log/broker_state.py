@@ -14,15 +14,14 @@ tuple that is replaced.
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
-from msgspec import DecodeError, Raw, Struct, ValidationError, msgpack, structs
+from msgspec import Struct, msgpack, structs
 
 from pathcast.documents import Limits
 from pathcast.errors import PathcastError
 from pathcast.kernels import AnyArray
-from pathcast.log import LogError
 
 from .broker_records import (
     BatchRecord,
@@ -38,20 +37,32 @@ from .broker_records import (
     TenantRecord,
     UnsubscriptionRecord,
 )
-from .committed_batch_deduplication import CommittedBatches, SavedBatch
+from .checkpoint_format import FORMAT, SavedState, saved_state, state_without_subscriptions, with_subscriptions
+from .checkpoint_packing import CheckpointPacking
+from .committed_batch_deduplication import CommittedBatches
 from .dead_letters import DeadLetterRecord, DeadLetterReplayRecord
 from .deduplication_window import SIZE, DeduplicationWindow
 from .effective_feed_settings import limits_of
 from .feed_matching import SparkSpans, spark_since, with_matching
-from .feed_mediators import MediatorSpan, MediatorSpans, mediators_since, with_mediator
+from .feed_mediators import MediatorSpans, mediators_since, with_mediator
 from .ordered_subscription_ids import SubscriptionDirectory
 from .packed_subscriptions import PackedSubscriptions
-from .standing_subscription import SavedSubscription, StandingSubscription, Version
+from .standing_subscription import StandingSubscription, Version
 from .standing_subscriptions import StandingSubscriptions
-from .tenant_visibility_guards import GuardSpan, GuardSpans, since, with_guard
+from .tenant_visibility_guards import GuardSpans, since, with_guard
 
-_FORMAT: Final = 1
 _PACKED: Final = "subscriptions_"
+
+
+# Records that change one subscription.
+OfOneSubscription = (
+    SubscriptionRecord
+    | UnsubscriptionRecord
+    | CursorRecord
+    | DeadLetterRecord
+    | DeadLetterReplayRecord
+    | SinkDisabledRecord
+)
 
 
 class UnknownSubscriptionError(PathcastError):
@@ -82,27 +93,6 @@ def _count(uses: dict[str, int], name: str, count: int) -> None:
         del uses[name]
 
 
-class _Format(Struct):
-    """What every format of a checkpoint begins with."""
-
-    format: int
-
-
-class _Checkpoint(Struct):
-    """The state as a checkpoint of the log holds it."""
-
-    format: int
-    ordinals: int
-    subscriptions: list[SavedSubscription]
-    feeds: list[FeedRecord]
-    guards: dict[str, list[GuardSpan]] = {}
-    settings: SettingsRecord = SettingsRecord()
-    expired: dict[str, int] = {}
-    mediators: dict[str, list[MediatorSpan]] = {}
-    batches: list[SavedBatch] = []
-    spark: dict[str, list[tuple[int, int | None]]] = {}
-
-
 class BrokerState:
     """Subscriptions, cursors and feeds as of sequence `head`."""
 
@@ -122,6 +112,8 @@ class BrokerState:
         self.usage: dict[str, TenantUsage] = {}
         self.published = DeduplicationWindow(window)
         self.batches = CommittedBatches()
+        self._versioned: set[tuple[str, str]] = set()  # subscriptions with earlier versions
+        self._packing: CheckpointPacking | None = None  # the latest; it has what it needs once nothing is left
         self._snapshot = 0, 0  # changes and head as of the latest snapshot
         self._changes = 0  # that a restart without a snapshot takes into account, documents excepted
         self._limits: dict[str, Limits] = {}  # of feeds; replaced when a setting changes
@@ -140,6 +132,8 @@ class BrokerState:
                 self.published.add(meta.publisher, meta.id, sequence)
             return
         self._changes += 1
+        if self._packing is not None and isinstance(meta, OfOneSubscription):
+            self._packing.keep((meta.tenant, meta.id))
         match meta:
             case BatchRecord():
                 self.batches.add(sequence, meta)
@@ -151,7 +145,7 @@ class BrokerState:
                 found = self.subscriptions.get((meta.tenant, meta.id))
                 if found is not None:
                     found.take(meta)
-                    self._note_trouble((meta.tenant, meta.id), found)
+                    self._note((meta.tenant, meta.id), found)
             case FeedRecord():
                 self._set_feed(sequence, meta)
             case ExpiryRecord():
@@ -196,7 +190,7 @@ class BrokerState:
                 version = Version(self.ordinals, max(begin, sequence), None, record)
                 earlier = (*found.versions[:-1], ended) if self._may_match(ended) else found.versions[:-1]
                 found.versions = (*earlier, version)
-        self._note_trouble(key, self.subscriptions[key])
+        self._note(key, self.subscriptions[key])
         self.directory.add(record.tenant, record.subscriber, record.id)
         self._count(record, 1)
         self.ordinals += 1
@@ -223,11 +217,10 @@ class BrokerState:
     def _latest(self, feed: str) -> int:
         return self._documents.get(feed, 0)
 
-    def _note_trouble(self, key: tuple[str, str], standing: StandingSubscription) -> None:
-        if standing.is_troubled:
-            self.troubled.add(key)
-        else:
-            self.troubled.discard(key)
+    def _note(self, key: tuple[str, str], standing: StandingSubscription) -> None:
+        """Note whether a subscription is one of the few that are looked for."""
+        (self.troubled.add if standing.is_troubled else self.troubled.discard)(key)
+        (self._versioned.add if len(standing.versions) > 1 else self._versioned.discard)(key)
 
     def _remove(self, record: UnsubscriptionRecord) -> None:
         found = self.subscriptions.pop((record.tenant, record.id), None)
@@ -235,6 +228,7 @@ class BrokerState:
             self.directory.remove(found.record.tenant, found.record.subscriber, found.record.id)
             self._count(found.record, -1)
             self.troubled.discard((record.tenant, record.id))
+            self._versioned.discard((record.tenant, record.id))
             self.subscription_changes += 1
 
     @property
@@ -309,9 +303,11 @@ class BrokerState:
                 self.spark[feed] = kept_left
             else:
                 del self.spark[feed]
-        for standing in self.subscriptions.with_earlier_versions():
+        for key in tuple(self._versioned):
+            standing = self.subscriptions[key]
             kept = [each for each in standing.versions[:-1] if each.end is not None and each.end > first]
             standing.versions = (*kept, standing.versions[-1])
+            self._note(key, standing)
 
     def subscription(self, tenant: str, id: str) -> StandingSubscription:
         """A subscription; `UnknownSubscriptionError` if there is none, or none any more."""
@@ -327,14 +323,27 @@ class BrokerState:
 
     def checkpoint(self) -> bytes:
         """The state as bytes; `restored` reads them. The deduplication window is read from the log instead."""
-        return self._encoded([Raw(each) for each in self.subscriptions.encoded()])
+        return b"".join(self.checkpoint_pieces())
 
-    def _encoded(self, subscriptions: list[Any]) -> bytes:
-        return msgpack.encode(
-            _Checkpoint(
-                _FORMAT,
+    def checkpoint_pieces(self) -> list[bytes]:
+        """The same bytes, which nobody has to join."""
+        packing = CheckpointPacking(self.head, self._rest(), self.subscriptions.to_pack())
+        while packing.left:
+            packing.pack()
+        return packing.pieces()
+
+    def begin_packing(self) -> CheckpointPacking:
+        """Begin a checkpoint of the state as it is now; records may be applied while it is packed."""
+        self._packing = CheckpointPacking(self.head, self._rest(), self.subscriptions.to_pack())
+        return self._packing
+
+    def _rest(self) -> bytes:
+        """All but the subscriptions, for a checkpoint."""
+        return state_without_subscriptions(
+            SavedState(
+                FORMAT,
                 self.ordinals,
-                subscriptions,
+                [],
                 list(self.feeds.values()),
                 {tenant: list(spans) for tenant, spans in self.guards.items()},
                 self.settings,
@@ -348,7 +357,7 @@ class BrokerState:
     def arrays(self) -> dict[str, AnyArray]:
         """The whole state as arrays of a snapshot; `opened` reads them."""
         rest = {
-            "state": self._encoded([]),
+            "state": b"".join(with_subscriptions(self._rest(), 0, [])),
             "usage": msgpack.encode(self.usage),
             "published": msgpack.encode(self.published.entries()),
         }
@@ -365,38 +374,17 @@ class BrokerState:
         state.subscriptions = StandingSubscriptions(packed)
         state.directory = SubscriptionDirectory(packed=packed)
         state.troubled = set(state.subscriptions.troubled())
+        state._versioned = set(state.subscriptions.with_earlier_versions())
         state.usage = msgpack.decode(arrays["usage"].data, type=dict[str, TenantUsage])
         for publisher, id, sequence in msgpack.decode(arrays["published"].data, type=list[tuple[str, str, int]]):
             state.published.add(publisher, id, sequence)
         state.saved(state.changes)
         return state
 
-    @staticmethod
-    def is_outdated(data: bytes) -> bool:
-        """Whether an earlier version of Pathcast wrote a checkpoint in a format that this one does not read."""
-        try:
-            return msgpack.decode(data, type=_Format).format < _FORMAT
-        except (DecodeError, ValidationError):
-            return False
-
     @classmethod
     def restored(cls, head: int, data: bytes, window: int = SIZE) -> "BrokerState":
         """The state that a checkpoint of sequence `head` holds."""
-        try:
-            version = msgpack.decode(data, type=_Format).format
-            if version != _FORMAT:
-                advice = (
-                    "update Pathcast"
-                    if version > _FORMAT
-                    else "start a version that reads both formats (see CHANGELOG.md)"
-                )
-                raise LogError(
-                    f"the checkpoint at {head} has state format {version}, but this version of Pathcast reads format "
-                    f"{_FORMAT}; {advice}"
-                )
-            found = msgpack.decode(data, type=_Checkpoint)
-        except (DecodeError, ValidationError) as error:
-            raise LogError(f"the checkpoint at {head} is malformed: {error}; restore the log from a backup") from None
+        found = saved_state(head, data)
         state = cls(window)
         state.head = state._unread = head
         state.ordinals = found.ordinals
@@ -412,7 +400,7 @@ class BrokerState:
             standing = each.standing()
             record = standing.record
             state.subscriptions[record.tenant, record.id] = standing
-            state._note_trouble((record.tenant, record.id), standing)
+            state._note((record.tenant, record.id), standing)
             state._count(record, 1)
             state.directory.add(record.tenant, record.subscriber, record.id)
         state._changes = len(state.subscriptions)

@@ -14,6 +14,7 @@ from collections.abc import Iterator, MutableMapping
 
 import numpy as np
 
+from .checkpoint_packing import SubscriptionsToPack
 from .packed_subscriptions import EARLIER_VERSIONS, EVERYWHERE, SINK, TROUBLED, PackedSubscriptions, Row
 from .standing_subscription import SavedSubscription, StandingSubscription, encode_subscription
 
@@ -132,13 +133,11 @@ class StandingSubscriptions(MutableMapping[Key, StandingSubscription]):
         if self._packed is not None:
             yield from map(self._packed.standing, rows)
 
-    def with_earlier_versions(self) -> list[StandingSubscription]:
-        """The subscriptions with more than one version, as objects that can be changed."""
+    def with_earlier_versions(self) -> list[Key]:
+        """The subscriptions with more than one version."""
         objects, rows = self._parts(EARLIER_VERSIONS)
-        found = [standing for _, standing in objects if len(standing.versions) > 1]
-        if self._packed is not None:
-            found += [each for row in rows if (each := self.get(self._packed.key(row))) is not None]
-        return found
+        found = [key for key, standing in objects if len(standing.versions) > 1]
+        return found if self._packed is None else found + [self._packed.key(row) for row in rows]
 
     def settled(self) -> list[int]:
         """The sequence up to which nothing is left to do, of each subscription with a cursor."""
@@ -151,13 +150,15 @@ class StandingSubscriptions(MutableMapping[Key, StandingSubscription]):
 
     # As bytes.
 
-    def encoded(self) -> list[bytes | memoryview]:
-        """Each subscription as checkpoints have it."""
-        objects, rows = self._parts()
-        found: list[bytes | memoryview] = [
-            encode_subscription(SavedSubscription.of(standing)) for _, standing in objects
-        ]
-        return found if self._packed is None else found + [self._packed.encoded(row) for row in rows]
+    def to_pack(self) -> SubscriptionsToPack:
+        """All subscriptions as of now, for a checkpoint."""
+        with self._lock:
+            objects = self._objects.copy()
+            left = np.flatnonzero(np.frombuffer(bytes(self._taken), dtype=np.uint8) == 0)
+        packed = self._packed
+        if packed is None:
+            return SubscriptionsToPack(objects, iter(()), 0)
+        return SubscriptionsToPack(objects, (packed.encoded(int(row)) for row in left), len(left))
 
     def rows(self) -> Iterator[Row]:
         """Each subscription as snapshots have it."""

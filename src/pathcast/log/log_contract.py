@@ -14,7 +14,8 @@ latest checkpoint and reads the records after it. Records may only be trimmed up
 A log that takes the place of another (import, migration) begins with the sequence with which the other begins, which
 trimming may have moved above 1: `begin_at`, `restore` for its records, and `write_checkpoint`.
 
-Threads: one thread at a time appends, trims and writes checkpoints; any thread reads at any time.
+Threads: one thread at a time appends; one at a time, maybe another, writes checkpoints and trims; any thread reads at
+any time. Appends do not wait for the data of a checkpoint.
 """
 
 import time
@@ -178,8 +179,8 @@ class Log(Protocol):
     def checkpoint(self) -> Checkpoint | None:
         """The latest checkpoint."""
 
-    def write_checkpoint(self, sequence: int, data: bytes) -> None:
-        """Store a checkpoint durably; earlier ones are removed.
+    def write_checkpoint(self, sequence: int, *data: bytes) -> None:
+        """Store a checkpoint durably; earlier ones are removed. Its data may come in any number of pieces.
 
         `ValueError` unless `sequence` is at least that of the latest checkpoint and of `first - 1`, and at most `head`.
         """

@@ -30,6 +30,7 @@ import os
 import re
 import socket
 from collections.abc import Iterator, Mapping, Sequence
+from threading import Lock
 from typing import Any
 from uuid import uuid4
 from zlib import crc32
@@ -80,6 +81,7 @@ class JetStreamLog:
         self._parts = Parts(Stream(connection, f"{name}-parts"), self._limit // 2)
         self._extent = Extent()
         self._reader = Reader(self._stream, self._parts, self._extent)
+        self._writing = Lock()  # each message names the one before it
         self._failure: LogError | None = None
         self._checkpoint: StoredCheckpoint | None = None
         self._time = 0  # of the last record
@@ -222,6 +224,10 @@ class JetStreamLog:
         self._write(entries)
 
     def _write(self, entries: Sequence[LogEntry]) -> None:
+        with self._writing:
+            self._write_alone(entries)
+
+    def _write_alone(self, entries: Sequence[LogEntry]) -> None:
         self._check_writable()
         check_contents(entries)
         if not entries:
@@ -345,22 +351,32 @@ class JetStreamLog:
             if self._reader.last_control().checkpoint == stored:
                 raise LogError(f"the checkpoint of the log {self.name!r} is damaged; restore the log from a backup")
 
-    def write_checkpoint(self, sequence: int, data: bytes) -> None:
+    def write_checkpoint(self, sequence: int, *data: bytes) -> None:
         """Store a checkpoint durably; earlier ones are removed."""
-        self._check_writable()
-        earlier = self._checkpoint
-        lowest = max(self._extent.first - 1, earlier.sequence if earlier is not None else 0)
-        if not lowest <= sequence <= self._extent.head:
-            raise ValueError(
-                f"sequence must be from {lowest} to {self._extent.head}, the head of the log, got {sequence}"
-            )
-        stored = StoredCheckpoint(sequence, self._parts.put("checkpoint", data), len(data), crc32(data))
-        self._write_control(checkpoint=stored)
+        with self._writing:
+            self._check_writable()
+            earlier = self._checkpoint
+            lowest = max(self._extent.first - 1, earlier.sequence if earlier is not None else 0)
+            if not lowest <= sequence <= self._extent.head:
+                raise ValueError(
+                    f"sequence must be from {lowest} to {self._extent.head}, the head of the log, got {sequence}"
+                )
+        part = self._parts.put("checkpoint", *data)  # appends continue meanwhile: it may be large
+        checksum = 0
+        for piece in data:
+            checksum = crc32(piece, checksum)
+        with self._writing:
+            self._check_writable()
+            self._write_control(checkpoint=StoredCheckpoint(sequence, part, sum(map(len, data)), checksum))
         if earlier is not None:
             self._parts.remove("checkpoint", earlier.part)
 
     def trim(self, begin: int) -> int:
         """Remove messages with records before `begin`; return the new `first`."""
+        with self._writing:
+            return self._trim(begin)
+
+    def _trim(self, begin: int) -> int:
         self._check_writable()
         covered = self._checkpoint.sequence if self._checkpoint is not None else 0
         if begin - 1 > covered:

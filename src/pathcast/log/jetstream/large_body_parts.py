@@ -11,7 +11,7 @@ Each chunk begins with its number, since a chunk that was sent again may be out 
 """
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from uuid import uuid4
 
 from ..log_contract import LogFullError
@@ -31,24 +31,30 @@ class Parts:
         self._chunk = chunk - _NUMBER_BYTES
         self.position = 0
 
-    def put(self, use: str, data: bytes) -> str:
-        """Store a part durably; return its id."""
+    def put(self, use: str, *data: bytes) -> str:
+        """Store a part durably, which may come in pieces; return its id."""
         part = uuid4().hex
         try:
-            last = self._stream.run(self._put(f"{self._stream.name}.{use}.{part}", data))
+            last = self._stream.run(self._put(f"{self._stream.name}.{use}.{part}", self._chunks(data)))
         except LogFullError:
             self.remove(use, part)
             raise
         self.position = max(self.position, last)
         return part
 
-    async def _put(self, subject: str, data: bytes) -> int:
-        chunks = enumerate(range(0, len(data), self._chunk))
+    def _chunks(self, pieces: Iterable[bytes]) -> Iterator[bytes]:
+        """The same bytes in chunks, all of one size but for the last of a piece."""
+        for piece in pieces:
+            for at in range(0, len(piece), self._chunk):
+                yield piece[at : at + self._chunk]
 
-        async def send(mine: Iterator[tuple[int, int]]) -> int:
+    async def _put(self, subject: str, data: Iterator[bytes]) -> int:
+        chunks = enumerate(data)
+
+        async def send(mine: Iterator[tuple[int, bytes]]) -> int:
             last = 0
-            for number, at in mine:  # all senders take from the same chunks
-                content = number.to_bytes(_NUMBER_BYTES, "big") + data[at : at + self._chunk]
+            for number, chunk in mine:  # all senders take from the same chunks
+                content = number.to_bytes(_NUMBER_BYTES, "big") + chunk
                 last = max(last, await self._stream.publishing(subject, content))
             return last
 

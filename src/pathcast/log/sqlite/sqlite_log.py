@@ -35,7 +35,7 @@ from ..log_contract import (
     check_continuation,
     system_clock,
 )
-from .checkpoint_file import checkpoint_stamp, latest_checkpoint, read_checkpoint, write_checkpoint
+from .checkpoint_file import check_checkpoint, checkpoint_stamp, latest_checkpoint, read_checkpoint, write_checkpoint
 from .folder_lock import shared_lock, sole_lock
 from .segment_file import SegmentWriter, is_closed, segment_begins, segment_path, wal_path
 from .segment_reader import IdleConnections, RetiredError, SegmentReader
@@ -298,20 +298,20 @@ class SqliteLog:
         self._check_open()
         return read_checkpoint(self.folder)
 
-    def write_checkpoint(self, sequence: int, data: bytes) -> None:
+    def write_checkpoint(self, sequence: int, *data: bytes) -> None:
         """Store a checkpoint durably; earlier ones are removed."""
         self._check_writable()
         latest = latest_checkpoint(self.folder)
         lowest = self.first - 1 if latest is None else latest
         if not lowest <= sequence <= self._head:
             raise ValueError(f"sequence must be from {lowest} to {self._head}, the head of the log, got {sequence}")
-        write_checkpoint(self.folder, sequence, data)
+        write_checkpoint(self.folder, sequence, *data)
 
     def _check_checkpoint(self) -> None:
         """`LogError` if the checkpoint, which replaces records, is damaged; read once while it stays the same."""
         found = checkpoint_stamp(self.folder)
         if found is None or found != self._whole:
-            self.checkpoint()
+            check_checkpoint(self.folder)
             self._whole = found
 
     def trim(self, begin: int) -> int:
