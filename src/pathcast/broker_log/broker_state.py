@@ -49,6 +49,7 @@ from .ordered_subscription_ids import SubscriptionDirectory
 from .packed_subscriptions import PackedSubscriptions
 from .standing_subscription import StandingSubscription, Version
 from .standing_subscriptions import StandingSubscriptions
+from .subscription_text_index import SubscriptionTextIndex
 from .tenant_visibility_guards import GuardSpans, since, with_guard
 
 _PACKED: Final = "subscriptions_"
@@ -102,6 +103,7 @@ class BrokerState:
         self.subscriptions = StandingSubscriptions()
         self.subscription_changes = 0  # subscriptions that came, changed or ended since this process began
         self.directory = SubscriptionDirectory()
+        self.texts = SubscriptionTextIndex(self._ids_after, self._texts_of)
         self.troubled: set[tuple[str, str]] = set()  # subscriptions with dead letters or a disabled webhook
         self.feeds: dict[str, FeedRecord] = {}
         self.expired: dict[str, int] = {}  # per feed, the first sequence that is still delivered
@@ -192,9 +194,17 @@ class BrokerState:
                 found.versions = (*earlier, version)
         self._note(key, self.subscriptions[key])
         self.directory.add(record.tenant, record.subscriber, record.id)
+        self.texts.put(record.tenant, record.id)
         self._count(record, 1)
         self.ordinals += 1
         self.subscription_changes += 1  # last: other threads read it before the subscriptions
+
+    def _ids_after(self, tenant: str, position: str, most: int) -> list[str]:
+        return self.directory.after(tenant, position, most)
+
+    def _texts_of(self, tenant: str, id: str) -> tuple[str, str, str] | None:
+        found = self.subscriptions.read((tenant, id))
+        return None if found is None else (id, found.record.subscriber, found.record.expression)
 
     def earlier_versions(self, changed: SubscriptionRecord) -> int:
         """How many earlier versions of a subscription are kept once it has changed like this at the next sequence."""

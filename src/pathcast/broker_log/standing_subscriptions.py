@@ -46,6 +46,16 @@ class StandingSubscriptions(MutableMapping[Key, StandingSubscription]):
             found = self._unpacked(self._packed, key)
         return default if found is None else found
 
+    def read(self, key: Key) -> StandingSubscription | None:
+        """The subscription of a key, to be read: that of a row is decoded for the caller, and not kept."""
+        found = self._objects.get(key)
+        if found is not None or self._packed is None:
+            return found
+        row = self._packed.find(*key)
+        if row < 0:
+            return None
+        return self._objects.get(key) if self._taken[row] else self._packed.standing(row)
+
     def _unpacked(self, packed: PackedSubscriptions, key: Key) -> StandingSubscription | None:
         """The object of a row, made now; that of another thread if it was faster."""
         row = packed.find(*key)

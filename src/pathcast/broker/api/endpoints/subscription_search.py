@@ -1,8 +1,9 @@
 """Pages of subscriptions: in the order of their ids, all or those that contain a text.
 
-A search compares the ids, subscribers and expressions of a bounded number of subscriptions per page, so a page may be
-short, or empty, although there are more: `next` is where to continue. While subscriptions come and go, each that stays
-is on exactly one page, since a page continues behind an id, not behind a number of ids.
+A search among many takes candidates from an index of texts (package broker_log) and compares them; among few it
+compares all. It reads a bounded number of subscriptions per page, so a page may be short, or empty, although there are
+more: `next` is where to continue. While subscriptions come and go, each that stays is on exactly one page, since a page
+continues behind an id, not behind a number of ids.
 """
 
 from collections.abc import Iterable
@@ -14,7 +15,7 @@ from pathcast.broker_log import BrokerState, StandingSubscription
 
 from ..sender_access_rights import Access
 
-# Subscriptions that one page looks at, and how many ids are fetched at a time.
+# Subscriptions that one page reads, and how many ids are fetched at a time.
 EXAMINED: Final = 20_000
 _CHUNK: Final = 1_024
 
@@ -51,6 +52,8 @@ def count(state: BrokerState, tenant: str, wanted: Wanted) -> int:
 
 def page(state: BrokerState, tenant: str, wanted: Wanted, after: str, limit: int, *, examined: int = EXAMINED) -> Page:
     """The next subscriptions behind an id."""
+    if wanted.text and count(state, tenant, wanted) > examined:
+        return _searched(state, tenant, wanted, after, limit, examined)
     found: list[tuple[str, StandingSubscription]] = []
     text, looked_at = wanted.text.casefold(), 0
     while True:
@@ -67,6 +70,25 @@ def page(state: BrokerState, tenant: str, wanted: Wanted, after: str, limit: int
             return Page(found, None)
         if len(found) == limit or looked_at >= examined:
             return Page(found, after)
+
+
+def _searched(state: BrokerState, tenant: str, wanted: Wanted, after: str, limit: int, examined: int) -> Page:
+    found: list[tuple[str, StandingSubscription]] = []
+    text, looked_at = wanted.text.casefold(), 0
+    while looked_at < examined:
+        candidates = state.texts.candidates(tenant, text, after)
+        looked_at += candidates.read
+        for id in candidates.ids:
+            standing = state.subscriptions.read((tenant, id))
+            after, looked_at = id, looked_at + 1
+            if standing is not None and _is_wanted(id, standing, wanted.subscribers, text):
+                found.append((id, standing))
+            if len(found) == limit or looked_at >= examined:
+                return Page(found, after)
+        if candidates.next is None:
+            return Page(found, None)
+        after = candidates.next
+    return Page(found, after)
 
 
 def page_of_troubled(state: BrokerState, tenant: str, wanted: Wanted, after: str, limit: int) -> Page:
