@@ -1,7 +1,7 @@
 import pytest
 
 from pathcast_lab.harness import Rows
-from pathcast_lab.network.traffic_claims import OURS, below, falls, least, saves, selections, usually
+from pathcast_lab.network.traffic_claims import OURS, at_most, below, falls, least, lowest, saves, selections, usually
 
 
 def rows_of(**schemes: list[float]) -> Rows:
@@ -55,3 +55,14 @@ def test_selections_fall_behind_only_if_they_do_at_every_step() -> None:
     rows = rows_of(ours=[1, 1, 1], **{"rel-sel": [9.0, 3.0, 2.0]})
     assert selections(rows, "can").verdict == "held"
     assert selections(rows_of(ours=[1, 1, 1], **{"rel-sel": [9.0, 2.0, 3.0]}), "can").verdict == "not held"
+
+
+def test_a_scheme_is_lowest_and_ours_slightly_above_it_only_if_so_at_every_point() -> None:
+    rows = rows_of(ours=[1, 1], other=[3, 0.9], **{"enum-sj": [0.9, 0.8]})
+    assert lowest("enum-sj", "bytes")(rows).verdict == "held"
+    assert lowest("other", "bytes")(rows).verdict == "not held"
+    assert at_most(1.25, "bytes", "enum-sj")(rows).verdict == "held"
+    assert at_most(1.2, "bytes", "enum-sj")(rows).verdict == "not held"
+    assert at_most(1.25, "bytes", "enum-sj")(rows).measured == (
+        "worst 1.25 times enum-sj's at 10 bytes of payload; best 1.11 times enum-sj's at 1 bytes of payload"
+    )

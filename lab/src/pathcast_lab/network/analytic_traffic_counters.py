@@ -8,7 +8,8 @@ facts give the same figures sooner:
 - A message's route through zones depends on the extents of filters alone. The network's own nodes route it, hop by hop,
   given the extents of all subscriptions' ranges; no filter is registered.
 
-A message to one subscriber (`enum-j`, `enum-sj`) goes directly from the server to the subscriber's node: one hop.
+A message to one subscriber (`enum-j`, `enum-sj`) goes directly from the server to the subscriber: one hop, which no
+last hop from a node follows.
 
 Invariant: hops, bytes and deliveries are those of `ContentNetwork` (compared in `traffic_count_simulation_checks.py`).
 Cost: a look-up in one table of all filters; then a row of bits per node with a match, or a step per zone on the route.
@@ -35,20 +36,23 @@ Clips = tuple[Box, ...]
 class TrafficCount:
     """Sums over messages.
 
-    `server` counts the bytes that the server sends, `last_hop` the bytes from nodes to their subscribers, `served`
-    the nodes of zones with subscribers who got a message; `each` has the bytes of every event.
+    `server` counts the bytes of the messages that the server makes, `stress` the bytes that it sends over its links to
+    other nodes and to single subscribers, `last_hop` the bytes from nodes to their subscribers, `served`
+    the nodes of zones with subscribers who got a message; `each` has the bytes of every event, `each_last_hop` those of
+    its last hops. A message to one subscriber goes past the nodes: it has no last hop of its own.
     """
 
     messages: int = 0
     hops: int = 0
     bytes: int = 0
     server: int = 0
+    stress: int = 0
     last_hop: int = 0
     served: int = 0
     deliveries: int = 0
     delivery_hops: int = 0
     each: list[int] = field(default_factory=list)
-    _before: int = 0
+    each_last_hop: list[int] = field(default_factory=list)
 
     @property
     def hop_latency(self) -> float:
@@ -57,8 +61,8 @@ class TrafficCount:
 
     def end_event(self) -> None:
         """End an event: everything since the last one belongs to it."""
-        self.each.append(self.bytes - self._before)
-        self._before = self.bytes
+        self.each.append(self.bytes - sum(self.each))
+        self.each_last_hop.append(self.last_hop - sum(self.each_last_hop))
 
 
 @dataclass
@@ -70,11 +74,12 @@ class TreeCounter:
     table: FilterTable
     _above: Bools = field(init=False, repr=False)
     _depth: Int32s = field(init=False, repr=False)
+    _of_root: Bools = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         rooted = self.topology.rooted()
         count = len(self.topology.nodes)
-        self._depth = rooted.depth
+        self._depth, self._of_root = rooted.depth, rooted.depth == 1
         self._above = np.zeros((count, count), bool)
         for node in rooted.order.tolist()[1:]:
             self._above[node] = self._above[rooted.parent[node]]
@@ -87,15 +92,17 @@ class TreeCounter:
         total.server += size
         if TO in message:
             total.bytes += size
-            total.last_hop += size
+            total.stress += size
             total.hops += 1
             total.deliveries += 1
             total.delivery_hops += 1
             return np.empty(0, np.int64)
         found = matching(self.table, probe_of(message), len(self.nodes))
         there = np.bincount(self.nodes[found], minlength=len(self._depth))
-        links = int(self._above[there > 0].any(axis=0).sum())
+        used = self._above[there > 0].any(axis=0)
+        links = int(used.sum())
         total.hops += links
+        total.stress += int((used & self._of_root).sum()) * size
         total.bytes += links * size
         total.last_hop += len(found) * size
         total.deliveries += len(found)
@@ -135,12 +142,15 @@ class ZoneCounter:
         if TO in message:
             total.hops += 1
             total.bytes += size
+            total.stress += size
             return
         reached = np.zeros(len(self.addresses.nodes), bool)
         for node, _, further in self.route(probe_of(message)):
             reached[node] = True
+            sent = sum(size + boxes_size(clips) for _, clips in further)
             total.hops += len(further)
-            total.bytes += sum(size + boxes_size(clips) for _, clips in further)
+            total.bytes += sent
+            total.stress += sent if node == self.root else 0
         owners = self.owners[recipients]
         total.served += len(np.unique(owners))
         if (owners < 0).any() or not reached[owners].all():

@@ -16,7 +16,7 @@ from pathcast.transmission import Topology
 from pathcast_lab.harness import Row, Run
 from pathcast_lab.workloads import ALIKE, JoinWorkload, binary_joins, stock_joins
 
-from .analytic_traffic_counters import TrafficCount, TreeCounter
+from .analytic_traffic_counters import TreeCounter
 from .filter_group_coordinate_spaces import GroupZones, TrafficCounts, count_traffic
 from .join_overlay import filter_table, overlay, placed
 from .join_traffic_experiments import Setting
@@ -51,9 +51,8 @@ def measure(run: Run, parameters: Setting, kind: str = "binary joins") -> Iterat
             insertions = _insertions(parameters, scheme)
             found[scheme] = count_traffic(server, workload, groups.of(server, workload), tree, insertions)
         for network in NETWORKS:
-            ours = found[OURS][network, "insert"]
             for scheme, counts in found.items():
-                yield {**point, "network": network, "scheme": scheme, **_row(counts, network, ours)}
+                yield {**point, "network": network, "scheme": scheme, **_row(counts, network, found[OURS])}
 
 
 @dataclass
@@ -111,18 +110,19 @@ def _insertions(parameters: Setting, scheme: str) -> int:
     return min(bounds.get(scheme, parameters.insertions), parameters.insertions)
 
 
-def _row(counts: TrafficCounts, network: str, ours: TrafficCount) -> Row:
-    inserted, deleted = counts[network, "insert"], counts[network, "delete"]
-    events, mean = len(inserted.each), ours.bytes / len(ours.each)
-    low, high = times_interval(inserted.each, ours.each) or (None, None)
-    # Who gets a message does not depend on the network.
-    last_hop = inserted.bytes + counts["cbn", "insert"].last_hop
+def _row(counts: TrafficCounts, network: str, ours: TrafficCounts) -> Row:
+    inserted, deleted, of_ours = counts[network, "insert"], counts[network, "delete"], ours[network, "insert"]
+    events, mean = len(inserted.each), of_ours.bytes / len(of_ours.each)
+    low, high = times_interval(inserted.each, of_ours.each) or (None, None)
+    last_hop, our_last_hop = _with_last_hop(counts, network, events), _with_last_hop(ours, network, events)
     return {
         "messages": inserted.messages / events,
         "bytes": inserted.bytes / events,
         "hops": inserted.hops / events,
+        "stress": inserted.stress / events,
         "server": inserted.server / events,
         "last_hop": last_hop / events,
+        "last_hop_times": last_hop / our_last_hop if our_last_hop else None,
         "hop_latency": inserted.hop_latency if network == "cbn" else None,
         "deletion_bytes": deleted.bytes / events,
         "events": events,
@@ -131,3 +131,11 @@ def _row(counts: TrafficCounts, network: str, ours: TrafficCount) -> Row:
         "times_low": low,
         "times_high": high,
     }
+
+
+def _with_last_hop(counts: TrafficCounts, network: str, events: int) -> int:
+    """The bytes of the first insertions between nodes, and from nodes to subscribers.
+
+    Who gets a message does not depend on the network, so the tree's counter alone counts last hops.
+    """
+    return sum(counts[network, "insert"].each[:events]) + sum(counts["cbn", "insert"].each_last_hop[:events])

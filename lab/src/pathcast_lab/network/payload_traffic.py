@@ -20,7 +20,7 @@ from pathcast_lab.harness import Row, Run
 from pathcast_lab.workloads import ALIKE, JoinBatch, JoinWorkload, binary_joins
 
 from .join_overlay import changes_of, filters_of, overlay, space_of, turned, zoned
-from .payload_traffic_experiments import ALONE, JUDGED, PLAIN, STARRED, UNBOUNDED, Payloads
+from .payload_traffic_experiments import ALONE, PLAIN, STARRED, UNBOUNDED, Payloads
 from .recorded_routes import RecordedRoutes, Route
 
 Networks = dict[tuple[str, int | None], "PublishedTraffic"]
@@ -165,7 +165,7 @@ def _starred(routes: RecordedRoutes, underlay: Underlay, repositories: tuple[int
     """The networks with payloads that are compared, by their names and the size of repositories."""
     found: dict[tuple[str, int | None], PayloadLimits] = {}
     for entries in repositories:
-        for name in (ALONE, STARRED) if entries == JUDGED else (STARRED,):
+        for name in (ALONE, STARRED):
             limits = PayloadLimits(repository_entries=entries, repository_bytes=None, homes=name == STARRED)
             found[name, entries] = limits
     found[UNBOUNDED, None] = PayloadLimits(None, None, None)

@@ -128,6 +128,7 @@ def _row(counts: TrafficCounts, network: str, events: int, ours: TrafficCount) -
         "hops": inserted.hops / events,
         "served": inserted.served / events if network == "can" else None,
         "messages": inserted.messages / events,
+        "stress": inserted.stress / events,
         "server": inserted.server / events,
         "deletion_bytes": counts[network, "delete"].bytes / events,
         "times": inserted.bytes / ours.bytes if ours.bytes else None,

@@ -17,7 +17,7 @@ NETWORKS = ("can", "cbn")
 UNITS = {
     "bytes": "bytes per insertion",
     "hops": "hops per insertion",
-    "server": "bytes per insertion sent by the server",
+    "stress": "bytes per insertion sent by the server",
     "last_hop": "bytes per insertion with the last hop",
 }
 AXES = {
@@ -75,6 +75,31 @@ def below(times: float, column: str, rivals: tuple[str, ...]) -> Callable[[Rows]
     def judge(rows: Rows) -> Judgement:
         found = {place: ratio for rival in rivals for place, ratio in _times(rows, rival, column).items()}
         return every(found, "{:,.1f} times", least=times)
+
+    return judge
+
+
+def at_most(times: float, column: str, rival: str) -> Callable[[Rows], Judgement]:
+    """Ours is at most this many times a rival's, at every point; `column` is the rival's figure as a multiple of
+    ours.
+    """
+
+    def judge(rows: Rows) -> Judgement:
+        found = {f"{rival}'s{_at(place)}": 1 / ratio for place, ratio in figures(rows, rival, column).items()}
+        return every(found, "{:,.2f} times", most=times)
+
+    return judge
+
+
+def lowest(scheme: str, column: str) -> Callable[[Rows], Judgement]:
+    """A scheme has the least of all, at every point; `column` has figures as multiples of ours."""
+
+    def judge(rows: Rows) -> Judgement:
+        mine, found = figures(rows, scheme, column), {}
+        for other in (str(name) for name in rows.distinct("scheme") if name != scheme):
+            for place, theirs in figures(rows, other, column).items():
+                found[f"for {other}{_at(place)}"] = _ratio(theirs, mine[place])
+        return every(found, "{:,.2f} times", least=1)
 
     return judge
 

@@ -33,7 +33,9 @@ def check_counts(
 ) -> None:
     """Record that counted traffic is simulated traffic, or end the run."""
     for kind, figures in compare(workload, server, groups, tree, insertions, per_change).items():
-        run.check_equal(f"counted hops, bytes and deliveries are those of the simulated network ({kind})", figures)
+        run.check_equal(
+            f"counted hops, bytes, stress and deliveries are those of the simulated network ({kind})", figures
+        )
 
 
 def compare(
@@ -44,7 +46,8 @@ def compare(
     insertions: int,
     per_change: int | None = None,
 ) -> Figures:
-    """Hops, bytes, deliveries and, on the tree, hops to subscribers, of the same messages counted and simulated.
+    """Hops, bytes, the server's bytes, deliveries and, on the tree, hops to subscribers, of the same messages counted
+    and simulated.
 
     `per_change` bounds the messages of a change.
     """
@@ -58,10 +61,10 @@ def compare(
     for group in groups:
         group.expect(filters=False)
     found: Figures = {
-        "can": {"counted": [zones.hops, zones.bytes, links.deliveries], "simulated": [0, 0, 0]},
+        "can": {"counted": [zones.hops, zones.bytes, zones.stress, links.deliveries], "simulated": [0, 0, 0, 0]},
         "cbn": {
-            "counted": [links.hops, links.bytes, links.deliveries, links.delivery_hops],
-            "simulated": [0, 0, 0, 0],
+            "counted": [links.hops, links.bytes, links.stress, links.deliveries, links.delivery_hops],
+            "simulated": [0, 0, 0, 0, 0],
         },
     }
     network = ContentNetwork.build(tree.topology)
@@ -78,7 +81,8 @@ def compare(
         for kind, simulation in zip(NETWORKS, (group.network, network), strict=True):
             trace = simulation.publish(message)
             hops = sum(one.hops for one in trace.deliveries)
-            figures = trace.hops, trace.bytes, len(trace.deliveries), hops
+            stress = int(trace.traffic.sent()[tree.topology.number(root)])
+            figures = trace.hops, trace.bytes, stress, len(trace.deliveries), hops
             sums = found[kind]["simulated"]
             sums[:] = [one + other for one, other in zip(sums, figures, strict=False)]
     for simulation, one in registered:
