@@ -121,6 +121,16 @@ def test_no_path_ends_in_a_wildcard() -> None:
             assert not path.endswith("*")
 
 
+@pytest.mark.parametrize("wildcard", [0.0, 0.2, 0.7, 1.0])
+def test_the_last_step_may_be_a_wildcard_as_often_as_any_other(wildcard: float) -> None:
+    options = SubscriptionOptions(wildcard=wildcard, descendant=0, last_wildcard=True)
+    paths = generate_subscriptions(EVEN, 3_000, options)
+    assert abs(sum(path.endswith("/*") for path in paths) / 3_000 - wildcard) < 0.03
+    below = SubscriptionOptions(wildcard=wildcard, descendant=0.5, last_wildcard=True)
+    for path in generate_subscriptions(EVEN, 500, below):
+        assert "//*" not in path and not path.endswith("/")
+
+
 @pytest.mark.parametrize("descendant", [0.0, 0.2, 0.7, 1.0])
 def test_a_path_starts_below_with_the_wanted_probability(descendant: float) -> None:
     # A path whose first `//` skips all levels is drawn again: that happens in 1 of 12 cases here.
@@ -316,13 +326,14 @@ def test_fewer_are_the_beginning_of_more() -> None:
     st.floats(0, 1),
     st.sampled_from([0.0, 0.9]),
     st.sampled_from([(1, None), (4, None), (7, 3)]),
+    st.booleans(),
 )
 @settings(max_examples=60, deadline=None)
 def test_plain_paths_are_those_of_the_walker(
-    seed: int, wildcard: float, descendant: float, skew: float, depths: tuple[int, int | None]
+    seed: int, wildcard: float, descendant: float, skew: float, depths: tuple[int, int | None], last: bool
 ) -> None:
     options: dict[str, Any] = {"seed": seed, "wildcard": wildcard, "descendant": descendant, "skew": skew}
-    options |= {"max_depth": depths[0], "min_depth": depths[1]}
+    options |= {"max_depth": depths[0], "min_depth": depths[1], "last_wildcard": last}
     slow = walker(news_schema(), **options)
     assert list(islice(plain_paths(walker(news_schema(), **options)), 30)) == [str(slow.path()) for _ in range(30)]
 

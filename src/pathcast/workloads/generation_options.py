@@ -15,6 +15,7 @@ class SubscriptionOptions:
 
     max_depth: levels of a walk; with `min_depth`, each walk draws its depth from between the two.
     wildcard, descendant: probabilities of `*` for a step and of a `//` before it.
+    last_wildcard: the last step may be `*`, too; by default it has a name.
     skew: Zipf's exponent for the choice of a child; 0 is uniform.
     predicates: value predicates per subscription, at random steps (fewer if a path has fewer attributes and texts);
         or predicate_probability, for each attribute and text of each step. predicate_steps: at any step, or only at
@@ -28,6 +29,7 @@ class SubscriptionOptions:
     min_depth: int | None = None
     wildcard: float = 0.2
     descendant: float = 0.2
+    last_wildcard: bool = False
     skew: float = 0.0
     predicates: int = 0
     predicate_probability: float = 0.0

@@ -15,6 +15,7 @@ from pathcast.workloads.schema_walks import Node, Walker, nodes_below, shallow_s
 def plain_paths(walker: Walker) -> Iterator[str]:
     """The paths that `walker.path` would give, as text, without end."""
     random, wildcard, descendant = walker.random, walker.wildcard, walker.descendant
+    named = not walker.last_wildcard
     shortest, span = walker.min_depth, walker.max_depth - walker.min_depth + 1
     root = _compiled(walker.root)
     failed = 0
@@ -44,7 +45,7 @@ def plain_paths(walker: Walker) -> Iterator[str]:
             level += 1
         if text and level >= walker.required_depth:
             failed = 0
-            yield before + instead if starred else text
+            yield before + instead if starred and named else text
         else:
             failed += 1
             if failed == walker.attempts:

@@ -5,7 +5,7 @@ until the maximum depth or an element without children. Outside a `//` each leve
 `descendant`, which leaves a uniformly drawn number of levels unprinted. A printed step is `*` with probability
 `wildcard`, while the walk continues from the concrete element. `//*` is printed as `/*//`, which means the same; a `//`
 after the last step is dropped. The last step keeps its name, as in the published queries, where no path ends in
-`*`.
+`*`; with `last_wildcard` it is `*` as often as any other.
 
 Conditions on steps: comparisons of attributes and text with values from the domains of the documents, and nested paths,
 which lead from another child of the step, with a plain name first.
@@ -80,6 +80,7 @@ class Walker:
         self.min_depth = options.max_depth if options.min_depth is None else options.min_depth
         self.required_depth = options.min_depth or 1
         self.wildcard = options.wildcard
+        self.last_wildcard = options.last_wildcard
         self.descendant = options.descendant
         self.predicates = options.predicates
         self.predicate_probability = options.predicate_probability
@@ -147,7 +148,7 @@ class Walker:
                 node = children[int(random() * len(children))]
             trail.append(node)
             level += 1
-        if steps and steps[-1] == "/*":
+        if steps and steps[-1] == "/*" and not self.last_wildcard:
             name = trail[levels[-1] - level - 1].name
             steps[-1] = "//" + name if starred_below else "/" + name
         return steps, levels, trail

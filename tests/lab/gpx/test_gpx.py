@@ -78,6 +78,11 @@ def test_cases_are_measured_one_by_one_and_hold_their_match_rate() -> None:
     assert any("our news schema" in note for note in result.notes)
 
 
+def test_queries_of_many_wildcards_end_in_one_as_often() -> None:
+    _, queries = Workload("protein", 1, 2_000, wildcard=0.7).generate(Run(scale="small", seed=0))
+    assert sum(query.endswith("*") for query in queries) / 2_000 == pytest.approx(0.7, abs=0.05)
+
+
 def test_a_case_can_be_measured_alone() -> None:
     tiny = ["documents=3", "rounds=1", "engines=automaton,yfilter", "points=6", "queries=50"]
     assert perform(figure("gpx-fig5a"), changes=[*tiny, "cases=as generated"]).rows.distinct("case") == ["as generated"]

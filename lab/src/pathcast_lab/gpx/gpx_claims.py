@@ -118,6 +118,7 @@ ABSOLUTE = (
         PAPER,
         Takes(YFILTER, 90_000, 12_000, 27_000),
         "18 ms",
+        "Our YFilter takes little time to visit a state; the paper does not say how many states its YFilter visited.",
     ),
 )
 WILDCARDS = (

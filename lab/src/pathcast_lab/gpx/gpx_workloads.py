@@ -2,7 +2,7 @@
 
     L   the longest query and the deepest document        max_depth, max_levels
     D   queries are distinct                               distinct
-    W   the probability of `*` at a step                   wildcard
+    W   the probability of `*` at a step, also the last    wildcard
     DO  the probability of `//` at a step                  descendant
     P   attribute filters of a query, with =, >= and <=,   predicates
         at steps with a tag name
@@ -83,6 +83,7 @@ class Workload:
                 max_depth=self.length,
                 wildcard=self.wildcard,
                 descendant=self.descendant,
+                last_wildcard=True,
                 predicates=self.filters,
                 predicate_targets=("attribute",),
                 predicate_steps="named",
