@@ -1,7 +1,8 @@
 """Workloads of the RoXSum experiments: collections of documents, and profiles with targets.
 
 Two collections: notices of an auction house (one schema of XMark's shape), and documents of many schemas; for sizes
-also a third, the auction's with sentences as texts. The documents of a collection fall into *groups* by the
+also the auction's with sentences as texts, for routing also documents of a hundred schemas, which go to one each of a
+hundred targets. The documents of a collection fall into *groups* by the
 beginning of their label paths: the subject of the notice, or the schema.
 
 Profiles are plain paths of 3 to 7 steps. Some are taken from the documents, so that each document that is to be matched
@@ -25,10 +26,10 @@ if TYPE_CHECKING:
     from pathcast.workloads import Values
 
 PAPER = "Vagena, Moro, Tsotras 2007, §5"
-AUCTION, MIXED, PROSE = "auction", "many schemas", "auction, prose"
+AUCTION, MIXED, PROSE, HUNDRED = "auction", "many schemas", "auction, prose", "a hundred schemas"
 COLLECTIONS = (AUCTION, MIXED)
 STEPS = (3, 7)
-SCHEMAS = 30
+SCHEMAS = {MIXED: 30, HUNDRED: 100}
 # Words and sentences of each element in prose.
 _WORDS, _SENTENCES = 2_000, 5_000
 PATIENCE = 20_000
@@ -85,7 +86,7 @@ def schemas_of(name: str, seed: int) -> "list[Schema]":
     from pathcast.workloads import auction_schema
     from pathcast_lab.workloads import generate_schemas
 
-    return [auction_schema()] if name == AUCTION else generate_schemas(SCHEMAS, seed=seed)
+    return [auction_schema()] if name == AUCTION else generate_schemas(SCHEMAS[name], seed=seed)
 
 
 def profiles(name: str, batch: "RoXSum", wanted: int, targets: int, selectivity: float, seed: int) -> Profiles:
@@ -122,7 +123,7 @@ def _wanted(name: str, batch: "RoXSum", selectivity: float) -> "dict[tuple[str, 
     groups: dict[tuple[str, ...], tuple[list[int], BitMap]] = {}
     for node in batch.nodes.tolist():
         labels = paths.labels(node)
-        length = 1 if name == MIXED else 3 if labels[1:2] == ("regions",) else 2
+        length = 1 if name in SCHEMAS else 3 if labels[1:2] == ("regions",) else 2
         if len(labels) < length:
             continue
         nodes, documents = groups.setdefault(labels[:length], ([], BitMap()))
