@@ -1,5 +1,6 @@
 """What holds for every page: no serious accessibility violation, light and dark; keyboard; files of the wheel."""
 
+import re
 import tomllib
 from fnmatch import fnmatch
 from pathlib import Path
@@ -15,6 +16,10 @@ from tests.broker.served_broker import Served
 
 from .browser import NARROW, opened_page, ready
 
+# The paths of what a page has loaded; how many bytes came over the network.
+LOADED = "performance.getEntriesByType('resource').map(each => new URL(each.name).pathname)"
+TRANSFERRED = """Object.fromEntries(
+    performance.getEntriesByType('resource').map(each => [new URL(each.name).pathname, each.transferSize]))"""
 ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.slow
 
@@ -89,6 +94,27 @@ def test_the_browser_rejects_text_as_html_inline_scripts_and_other_hosts(browser
         assert tried == "TypeError"
         page.evaluate("document.body.append(Object.assign(document.createElement('img'), {src: 'data:,x'}))")
         assert page.evaluate("fetch('http://127.0.0.1:9/').then(() => 'sent', () => 'refused')") == "refused"
+
+
+@pytest.mark.parametrize("path", pages.PAGES)
+def test_a_page_loads_all_its_files_at_the_same_time_and_keeps_them(
+    browser: Browser, broker: Served, path: str
+) -> None:
+    with opened_page(browser, broker) as page:
+        ready(page, path)
+        loaded = {each for each in page.evaluate(LOADED) if each.startswith(pages.FILES)}
+        html = broker.http.get(path).text
+        assert loaded == {each for each in re.findall(r'(?:href|src)="([^"]+)"', html) if each.startswith(pages.FILES)}
+        ready(page, path)
+        transferred = page.evaluate(TRANSFERRED)
+        assert {name: size for name, size in transferred.items() if name in loaded and size} == {}
+
+
+def test_a_file_of_another_version_is_the_one_of_this_version_and_not_kept(broker: Served) -> None:
+    kept, other = (broker.http.get(f"/workbench/{each}/dom.js") for each in (pages.version(), "0123456789abcdef"))
+    assert kept.headers["cache-control"] == "public, max-age=31536000, immutable"
+    assert other.headers["cache-control"] == "no-cache"
+    assert other.content == kept.content
 
 
 def test_the_wheel_has_every_file_of_the_pages() -> None:

@@ -9,7 +9,7 @@ from playwright.sync_api import Browser, expect
 
 from pathcast.broker import BrokerSettings, add_token, revoke_tokens
 from pathcast.broker.settings.broker_sections import TokensSection
-from pathcast.broker.workbench.pages import PAGES, POLICY, static_files
+from pathcast.broker.workbench.pages import PAGES, POLICY, static_files, version
 from tests.broker.served_broker import Served, served
 
 from .browser import opened_page, ready
@@ -81,7 +81,7 @@ def test_logging_in_leads_back_to_the_page_and_never_to_another_host(
 
 
 def test_pages_hold_no_data_and_need_no_token(guarded: Served) -> None:
-    for path in (*PAGES, *(f"/workbench/{name}" for name in static_files())):
+    for path in (*PAGES, *(f"/workbench/{version()}/{name}" for name in static_files())):
         answer = guarded.http.get(path)
         assert answer.status_code == 200, path
         assert answer.headers["content-security-policy"] == POLICY
@@ -89,7 +89,7 @@ def test_pages_hold_no_data_and_need_no_token(guarded: Served) -> None:
         again = guarded.http.get(path, headers={"if-none-match": answer.headers["etag"]})
         assert (again.status_code, again.content) == (304, b"")
     assert guarded.http.get("/workbench/../pages.py").status_code in {401, 404}
-    assert guarded.http.get("/workbench/pages.py").status_code == 404
+    assert guarded.http.get(f"/workbench/{version()}/pages.py").status_code == 404
     assert guarded.http.post("/").status_code == 401
     assert guarded.http.get("/v1/overview").status_code == 401
 

@@ -6,15 +6,23 @@ holds no data, is the same for everybody, and needs no token: what it may show i
 The content security policy allows scripts and styles of this server only, no inline script or style, no frame, no form
 that leaves the page, and, with Trusted Types, no assignment of text as HTML in any script.
 
+A page names its files below a version, which is a hash of all files, and names all scripts that its own script imports:
+
+    GET /subscriptions                      ──▶ the page; 304 if the browser has it
+    GET /workbench/VERSION/dom.js, …        ──▶ its files, all at the same time; the browser keeps them
+    GET /v1/session, /v1/subscriptions, …   ──▶ what it shows, at the same time
+
 Invariant: a file is served exactly if it is in the folder `static`.
-Cost: all files are in memory, some 100 KB; a browser that has one asks with If-None-Match and gets 304.
+Cost: all files are in memory, some 100 KB.
 """
 
 import hashlib
+import re
 from functools import cache
 from html import escape
 from importlib.resources import files
 from importlib.resources.abc import Traversable
+from posixpath import dirname, join, normpath
 from string import Template
 from typing import Final, NamedTuple
 
@@ -63,6 +71,8 @@ _MEDIA_TYPES: Final = {
     "svg": "image/svg+xml",
 }
 _SHELL: Final = "shell.html"
+_IMPORTS: Final = re.compile(r'^import .*? from "(\.[^"]*)";$', re.MULTILINE)
+_KEPT: Final = {"cache-control": "public, max-age=31536000, immutable"}
 
 
 class StaticFile(NamedTuple):
@@ -81,24 +91,24 @@ def is_page(path: str) -> bool:
 def workbench_routes() -> list[Route]:
     """The routes of the pages and their files."""
     pages = [Route(path, show_page, methods=["GET"]) for path in PAGES]
-    return [*pages, Route(FILES + "{name:path}", show_file, methods=["GET"])]
+    return [*pages, Route(FILES + "{version}/{name:path}", show_file, methods=["GET"])]
 
 
 async def show_page(request: Request) -> Response:
     """A page."""
-    return _answer(request, page_of(request.url.path))
+    return _answer(request, page_of(request.url.path), {})
 
 
 async def show_file(request: Request) -> Response:
-    """A file that pages load."""
+    """A file that pages load. A page that an upgrade has left open asks for another version, and gets this one."""
     found = static_files().get(request.path_params["name"])
     if found is None:
         return Response("unknown file\n", 404, _HEADERS, "text/plain")
-    return _answer(request, found)
+    return _answer(request, found, _KEPT if request.path_params["version"] == version() else {})
 
 
-def _answer(request: Request, found: StaticFile) -> Response:
-    headers = {**_HEADERS, "etag": found.etag}
+def _answer(request: Request, found: StaticFile, more: dict[str, str]) -> Response:
+    headers = {**_HEADERS, "etag": found.etag, **more}
     if request.headers.get("if-none-match") == found.etag:
         return Response(status_code=304, headers=headers)
     return Response(found.body, 200, headers, found.media_type)
@@ -122,6 +132,27 @@ def _files_in(folder: Traversable, prefix: str) -> list[tuple[str, StaticFile]]:
 
 
 @cache
+def version() -> str:
+    """Names the content of all files."""
+    every = "".join(name + found.etag for name, found in static_files().items())
+    return hashlib.sha256(every.encode()).hexdigest()[:16]
+
+
+def imports(script: str) -> list[str]:
+    """The scripts that a script imports, and those that they import."""
+    found: list[str] = []
+    waiting = [script]
+    while waiting:
+        name = waiting.pop()
+        for each in _IMPORTS.findall(static_files()[name].body.decode()):
+            imported = normpath(join(dirname(name), each))
+            if imported not in found:
+                found.append(imported)
+                waiting.append(imported)
+    return sorted(found)
+
+
+@cache
 def page_of(path: str) -> StaticFile:
     """The HTML of a page."""
     page = PAGES[path]
@@ -130,7 +161,11 @@ def page_of(path: str) -> StaticFile:
         for each in NAVIGATION
     )
     shell = Template((files(__package__) / _SHELL).read_text(encoding="utf-8"))
-    html = shell.substitute(title=escape(page.title), script=page.script, links=links, files=FILES)
+    files_of_version, script = f"{FILES}{version()}/", f"pages/{page.script}.js"
+    preloads = "\n    ".join(f'<link rel="modulepreload" href="{files_of_version}{each}">' for each in imports(script))
+    html = shell.substitute(
+        title=escape(page.title), script=script, links=links, files=files_of_version, preloads=preloads
+    )
     return _file(html.encode(), "text/html; charset=utf-8")
 
 

@@ -8,25 +8,24 @@ export class Problem extends Error {
   }
 }
 
-let csrf = null;
+const SESSION = "/v1/session";
+let asked = null;
 
-/** Who this is: GET /v1/session. Without a session, the page for logging in comes instead. */
-export async function session() {
-  const found = await request("GET", "/v1/session");
-  csrf = found.csrf ?? null;
-  return found;
+/** Who this is: a promise of GET /v1/session. Without a session, the page for logging in comes instead. */
+export function session() {
+  asked ??= request("GET", SESSION).catch((error) => {
+    asked = null; // the next one asks again
+    throw error;
+  });
+  return asked;
 }
 
 /** Begin a session. */
-export async function login(token) {
-  const found = await request("POST", "/v1/session", { token });
-  csrf = found.csrf ?? null;
-  return found;
-}
+export const login = (token) => request("POST", SESSION, { token });
 
 /** End the session. */
 export async function logout() {
-  await request("DELETE", "/v1/session");
+  await request("DELETE", SESSION);
   location.assign("/login");
 }
 
@@ -38,7 +37,10 @@ export async function request(method, path, content, { query = {}, headers = {},
   }
   const url = search.size ? `${path}?${search}` : path;
   const sent = { method, headers: { ...headers }, signal, credentials: "same-origin", cache: "no-store" };
-  if (csrf !== null && method !== "GET") sent.headers["pathcast-csrf"] = csrf;
+  if (method !== "GET" && path !== SESSION) {
+    const { csrf } = await session();
+    if (csrf) sent.headers["pathcast-csrf"] = csrf;
+  }
   if (content !== undefined) {
     const isData = typeof content === "string" || content instanceof Uint8Array;
     sent.body = isData ? content : JSON.stringify(content);
@@ -56,6 +58,7 @@ export async function request(method, path, content, { query = {}, headers = {},
     if (answer.status === 401 && location.pathname !== "/login") {
       const back = encodeURIComponent(location.pathname + location.search);
       location.assign(`/login?back=${back}`);
+      await new Promise(() => {}); // the page ends here
     }
     throw new Problem(answer.status, found);
   }

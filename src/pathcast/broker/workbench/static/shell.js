@@ -2,26 +2,24 @@
 import { h, main, show } from "./dom.js";
 import { logout, session } from "./api.js";
 
-/** Begin a page: `build` gets the session and fills the page. */
+/** Begin a page: `build` fills it, and gets a promise of the session, which is asked for at the same time as its data. */
 export async function begin(build) {
   theme();
-  let who;
-  try {
-    who = await session();
-  } catch (error) {
-    if (error.status !== 401) show(main, failure(error));
-    return;
-  }
-  document.getElementById("session").prepend(
-    h("span", { class: "who", title: "tenant and name of the token" }, who.login ? `${who.tenant} / ${who.name}` : "local, no tokens"),
-    who.login ? h("button", { class: "quiet", type: "button", onclick: logout }, "Log out") : "",
-  );
+  const who = session();
+  who.then(showSession, () => {});
   try {
     await build(who);
   } catch (error) {
     show(main, failure(error));
   }
   main.dataset.ready = "true";
+}
+
+function showSession(who) {
+  document.getElementById("session").prepend(
+    h("span", { class: "who", title: "tenant and name of the token" }, who.login ? `${who.tenant} / ${who.name}` : "local, no tokens"),
+    who.login ? h("button", { class: "quiet", type: "button", onclick: logout }, "Log out") : "",
+  );
 }
 
 /** An error as a box. */

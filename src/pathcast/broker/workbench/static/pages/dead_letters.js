@@ -181,7 +181,6 @@ begin(async () => {
     ),
   );
   show(details, h("div", { class: "box empty" }, "Choose a document to correct it."));
-  await Promise.all([load(), loadGiven()]);
   const wanted = new URLSearchParams(location.search).get("document");
-  if (wanted) await open(wanted);
+  await Promise.all([load(), loadGiven(), wanted && open(wanted)]);
 });

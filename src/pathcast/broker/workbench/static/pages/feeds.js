@@ -211,11 +211,12 @@ async function why(sequence, id) {
 }
 
 begin(async () => {
-  const names = (await get("/v1/feeds")).feeds.map((each) => each.name);
   feed.append(h("option", { value: "" }, "all feeds"));
-  names.forEach(addFeed);
   const query = new URLSearchParams(location.search);
-  if (names.includes(query.get("feed"))) feed.value = query.get("feed");
+  if (query.get("feed")) {
+    addFeed(query.get("feed"));
+    feed.value = query.get("feed");
+  }
   show(
     main,
     heading("Feeds", "Documents as they come."),
@@ -234,6 +235,9 @@ begin(async () => {
     ),
   );
   show(details, h("div", { class: "box empty" }, "Choose a document."));
-  await start();
-  if (query.get("document")) await open(query.get("document"));
+  await Promise.all([
+    start(),
+    get("/v1/feeds").then(({ feeds }) => feeds.forEach((each) => addFeed(each.name))),
+    query.has("document") && open(query.get("document")),
+  ]);
 });

@@ -6,7 +6,8 @@ import { chart } from "../charts.js";
 
 const ICONS = { error: "✕", warning: "!", information: "i" };
 
-begin(async (who) => {
+begin(async (asked) => {
+  const who = await asked;
   const problems = h("section", { class: "problems", "aria-label": "Problems" });
   const tiles = h("div", { class: "tiles" });
   const charts = who.administer

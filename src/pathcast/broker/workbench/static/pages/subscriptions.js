@@ -268,7 +268,7 @@ function edit(subscription) {
 }
 
 async function showCostly(who) {
-  if (!who.administer) return;
+  if (!(await who).administer) return;
   const found = (await get("/v1/expressions/costly")).expressions;
   const use = (expression) => {
     search.value = expression;
@@ -329,7 +329,6 @@ begin(async (who) => {
   search.value = query.get("q") ?? "";
   trouble.checked = query.has("trouble");
   show(details, h("div", { class: "box empty" }, "Choose a subscription."));
-  await find();
-  if (query.get("id")) await open(query.get("id"));
+  await Promise.all([find(), query.has("id") && open(query.get("id"))]);
   await showCostly(who);
 });
