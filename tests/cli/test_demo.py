@@ -123,6 +123,11 @@ def test_the_picture_has_every_router_and_what_links_carried(ran):
     links = rows(folder, "links")
     assert {(row["sender"], row["router"]) for row in links} == {(f"r{at // 2}", f"r{at}") for at in range(2, 16)}
     assert f"{sum(row['messages'] for row in links):,} messages" in drawn
+    assert all(0 < row["annotations"] < row["bytes"] and row["skipped"] <= row["patterns"] for row in links)
+    saved = sum(row["skipped"] for row in links) / sum(row["patterns"] for row in links)
+    assert saved > 0.5
+    assert f"made {saved:.0%} of the routers' patterns needless" in drawn
+    assert "annotations " in drawn and "skipped " in drawn
     assert (folder / "overlay.png").read_bytes().startswith(b"\x89PNG")
 
 

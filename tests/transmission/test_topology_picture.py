@@ -36,6 +36,8 @@ def test_what_a_link_carried_is_written_on_it(tmp_path):
     (file,) = ledger.draw(tmp_path / "traffic.svg")
     text = file.read_text(encoding="utf-8")
     assert "7 kB" in text and "r3" in text
+    (labelled,) = draw(tree, tmp_path / "labels.svg", labels=[f"link {at}" for at in range(len(tree.ends))])
+    assert all(f">link {at}<" in labelled.read_text(encoding="utf-8") for at in range(len(tree.ends)))
     (plain,) = draw(tree, tmp_path / "plain.svg", title="A tree")
     assert "10 MB/s, 0 s" in plain.read_text(encoding="utf-8") and "A tree" in plain.read_text(encoding="utf-8")
 

@@ -1,8 +1,10 @@
 from .advertising.subscription_aggregation import Aggregation as Aggregation
 from .advertising.subscription_aggregation import aggregate as aggregate
 from .annotation_header_codec import encode as encode
+from .batch.link_annotations import Headers as Headers
 from .document_batch_forwarding import BulkRouting as BulkRouting
 from .document_batch_forwarding import HandledMessages as HandledMessages
+from .document_batch_forwarding import MessageHeaders as MessageHeaders
 from .document_batch_forwarding import Messages as Messages
 from .document_batch_forwarding import ReadBatch as ReadBatch
 from .document_route_report import Delivery as Delivery

@@ -39,7 +39,8 @@ MOST_HEADER = 16 << 20
 MOST_STRUCTURE = MOST_HEADER - (1 << 20)  # leaves space for the other annotations
 MOST_LISTED = 1 << 15
 MOST_REMEMBERED = 1 << 13  # bindings
-_TEXT, _PS, _PD, _NS, _ND, _STRUCTURE, _HOLDING = (1 << bit for bit in range(7))
+# The flags of a header.
+TEXT, PS, PD, NS, ND, STRUCTURE, HOLDING = (1 << bit for bit in range(7))
 _KNOWN = (1 << 7) - 1
 _ALL = b"\x00"
 _AGAIN = "request the message again"
@@ -63,16 +64,16 @@ def encode(annotations: Annotations, *, text: bool = False) -> Encoded:
     """The header for a document; `text`: the document is UTF-8, whatever encoding it declares."""
     if not annotations:
         return Encoded(b"\x01\x01" if text else b"\x00")
-    flags = _TEXT if text else 0
+    flags = TEXT if text else 0
     sections = bytearray()
     sizes: dict[str, int] = {}
     for kind, flag, section in (
-        ("-s", _NS, _bits(annotations.failed)),
-        ("+s", _HOLDING, _bits_beside(annotations.holding, annotations.failed)),
-        ("-d", _ND, _bits(annotations.absent)),
-        ("+d", _PD, _last_places(annotations.last_places)),
-        ("+s", _PS, _bindings(annotations.bindings)),
-        ("+t", _STRUCTURE, _block(annotations.structure)),
+        ("-s", NS, _bits(annotations.failed)),
+        ("+s", HOLDING, _bits_beside(annotations.holding, annotations.failed)),
+        ("-d", ND, _bits(annotations.absent)),
+        ("+d", PD, _last_places(annotations.last_places)),
+        ("+s", PS, bindings_section(annotations.bindings)),
+        ("+t", STRUCTURE, _block(annotations.structure)),
     ):
         if section:
             flags |= flag
@@ -115,13 +116,15 @@ def _block(data: bytes | None) -> bytes:
 
 
 def _last_places(last: LastPlaces | None) -> bytes:
+    """The section of last places; empty if there are none."""
     if last is None:
         return b""
     out = np.empty(2 * LONGEST_NUMBER * len(last.patterns), dtype=np.uint8)
     return _number(len(last.patterns)) + out[: write_last_places(last.patterns, last.places, out)].tobytes()
 
 
-def _bindings(bindings: tuple[Bound, ...]) -> bytes:
+def bindings_section(bindings: tuple[Bound, ...]) -> bytes:
+    """The section of bindings; empty if there are none."""
     return b"".join([_number(len(bindings)), *map(written, bindings)]) if bindings else b""
 
 
@@ -160,7 +163,7 @@ def decode(data: bytes) -> Message:
     if not header:
         return Message(NOTHING, document, text=False, sizes={})
     sizes: dict[str, int] = {}
-    text = bool(header[0] & _TEXT)
+    text = bool(header[0] & TEXT)
     try:
         annotations = decode_header(header, sizes)
     except MessageError as error:
@@ -183,7 +186,7 @@ def decode_header(header: bytes, sizes: dict[str, int] | None = None) -> Annotat
         raise MessageError(
             f"unknown flags {flags:#x} in the message header; update Pathcast, or request the message again"
         )
-    annotations = _annotations(reader, flags, {} if sizes is None else sizes) if flags & ~_TEXT else NOTHING
+    annotations = _annotations(reader, flags, {} if sizes is None else sizes) if flags & ~TEXT else NOTHING
     reader.close()
     return annotations
 
@@ -211,22 +214,22 @@ def _annotations(reader: "_HeaderReader", flags: int, sizes: dict[str, int]) -> 
     last_places: LastPlaces | None = None
     bindings: tuple[Bound, ...] = ()
     at = reader.at
-    if flags & _NS:
+    if flags & NS:
         failed = reader.bits()
         sizes["-s"], at = reader.at - at, reader.at
-    if flags & _HOLDING:
+    if flags & HOLDING:
         holding = reader.bits() if failed is None else reader.bits_beside(failed)
         sizes["+s"], at = reader.at - at, reader.at
-    if flags & _ND:
+    if flags & ND:
         absent = reader.bits()
         sizes["-d"], at = reader.at - at, reader.at
-    if flags & _PD:
+    if flags & PD:
         last_places = reader.last_places()
         sizes["+d"], at = reader.at - at, reader.at
-    if flags & _PS:
+    if flags & PS:
         bindings = reader.bindings()
         sizes["+s"], at = sizes.get("+s", 0) + reader.at - at, reader.at
-    if flags & _STRUCTURE:
+    if flags & STRUCTURE:
         structure = reader.take(reader.number())
         sizes["+t"] = reader.at - at
     return Annotations(version, bindings, last_places, failed, absent, structure, holding)

@@ -1,11 +1,12 @@
 """Batch routing: many documents at one router, read once for all routers and matched together.
 
-A router that forwards late and adds no annotations (policy `L`) does the same for every document: it matches, and sends
-a copy with an empty header to each target. So one call matches all documents of a batch, and copies are document
-numbers, not bytes. Under other policies annotations are processed document by document (`document_forwarding.py`), but
-nothing is timed, the elements that were read once are used even if a structure annotation could be decoded, and one
-call matches all documents when the first of them needs it. Engines that skip entries by annotations, and streams, match
-each document by itself.
+Under policies that forward late, without structure annotations, one table for all routers answers everything at once:
+the deliveries, the visits and (`batch/link_annotations.py`) the annotations. Without that table, a router that adds no
+annotations (policy `L`) does the same for every document: it matches, and sends a copy with an empty header to each
+target. So one call matches all documents of a batch, and copies are document numbers, not bytes. Otherwise annotations
+are processed document by document (`document_forwarding.py`), but nothing is timed, the elements that were read once
+are used even if a structure annotation could be decoded, and one call matches all documents when the first of them
+needs it. Engines that skip entries by annotations, and streams, match each document by itself.
 
 Invariant: deliveries, headers and sizes are those of `DocumentForwarding`, document by document.
 Cost: the engine's time per document; some nanoseconds per match, or about 100 Âµs for the annotations of a message.
@@ -14,7 +15,7 @@ Cost: the engine's time per document; some nanoseconds per match, or about 100 Â
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -26,6 +27,7 @@ from pathcast.store import offsets_of
 
 from .annotation_header_codec import encode
 from .annotations.document_annotations import NOTHING, Annotations
+from .batch.link_annotations import Headers, LinkAnnotations
 from .document_forwarding import DocumentForwarding
 from .document_route_report import RouterReport, Step
 from .forwarding_policy import Policy
@@ -53,12 +55,22 @@ class Messages:
         return self.headers[0] if len(self.headers) == 1 else self.headers[place]
 
 
+class MessageHeaders(NamedTuple):
+    """The header of each visit, by its number; the patterns of its router, and those that annotations made needless."""
+
+    headers: Sequence[bytes] | Headers
+    number: Int64s
+    patterns: Int64s
+    skipped: Int64s
+
+
 @dataclass(frozen=True, slots=True)
 class HandledMessages:
     """The result of a router for some messages.
 
     Message `i` is delivered to `names[subscribers[offsets[i] : offsets[i + 1]]]`; `names` is the same list for all
-    messages that were matched together. `errors` has the messages that failed; `sent` has the outgoing copies.
+    messages that were matched together. `errors` has the messages that failed; `sent` has the outgoing copies. The
+    router has `patterns`, of which annotations made needless `skipped`, for each message.
     """
 
     messages: Messages
@@ -67,6 +79,8 @@ class HandledMessages:
     names: list[str]
     errors: dict[int, PathcastError]
     sent: list[Messages]
+    patterns: int
+    skipped: Int64s
 
 
 class ReadBatch:
@@ -144,15 +158,35 @@ class BulkRouting:
     def __init__(self, overlay: StoredOverlay, policy: Policy, engine: str) -> None:
         self.overlay, self.policy, self.engine = overlay, policy, engine
         self._together = policy == Policy("L")
+        self._annotations: LinkAnnotations | None = None
 
     def first(self, documents: Int64s, *, text: bool) -> Messages:
         """The messages of new documents at the source."""
         return Messages(self.overlay.source, None, documents, [encode(NOTHING, text=text).header])
 
-    def visits(self, batch: DocumentBatch, *, links: bool) -> RouterVisits | None:
-        """The routers that each document of a batch reaches, by one table for all routers; None without a table."""
-        whole = self.overlay.whole if self._together else None
-        return None if whole is None else whole.visits(batch, self.engine, links=links)
+    def visits(self, batch: DocumentBatch, *, links: bool, text: bool) -> "tuple[RouterVisits, MessageHeaders] | None":
+        """The routers that each document of a batch reaches, with the headers of messages, by one table for all
+        routers; None without a table, or if the documents must be processed one by one.
+        """
+        whole = self.overlay.whole if self.policy.in_batches else None
+        if whole is None:
+            return None
+        found = whole.match(batch, self.engine)
+        patterns = np.array([self.overlay.patterns(router) for router in whole.routers], dtype=np.int64)
+        if self._together:
+            visits = whole.visits(found, links=links)
+            headers = [self.header(router, text=text) for router in visits.order]
+            return visits, MessageHeaders(
+                headers, visits.routers, patterns[visits.routers], np.zeros_like(visits.routers)
+            )
+        if self._annotations is None:
+            self._annotations = LinkAnnotations(self.overlay, self.policy)
+        made = self._annotations.visits(batch, found, text=text)
+        if made is None:
+            return None
+        visits = whole.visits(found, links=links)
+        place, wanted = (visits.routers, visits.documents), patterns[visits.routers]
+        return visits, MessageHeaders(made.headers, made.number[place], wanted, wanted - made.needed[place])
 
     def header(self, router: str, *, text: bool) -> bytes:
         """The header of all messages to a router, for policies without annotations."""
@@ -187,7 +221,8 @@ class BulkRouting:
         place[messages.documents] = np.arange(len(messages.documents))
         order = np.argsort(place[documents[local]], kind="stable")
         subscribers = (targets[local] - view.routers)[order].astype(np.int32)
-        return HandledMessages(messages, offsets, subscribers, view.local_names, errors, sent)
+        skipped = np.zeros(len(messages.documents), dtype=np.int64)
+        return HandledMessages(messages, offsets, subscribers, view.local_names, errors, sent, view.busy, skipped)
 
     def _each(self, messages: Messages, read: ReadBatch) -> HandledMessages:
         router = self.overlay.router(messages.router)
@@ -195,6 +230,7 @@ class BulkRouting:
         names: list[str] = []
         offsets = [0]
         errors: dict[int, PathcastError] = {}
+        skipped = np.zeros(len(messages.documents), dtype=np.int64)
         copies: dict[str, tuple[list[int], list[bytes]]] = {}
         for place, number in enumerate(messages.documents.tolist()):
             handling = Read(read, number, matched, router, messages.sender, self.policy, self.engine)
@@ -203,6 +239,7 @@ class BulkRouting:
             except PathcastError as error:
                 errors[place] = error
             else:
+                skipped[place] = handling.report.wanted - handling.report.needed
                 names += sorted(name for name, _ in outcome.deliveries)
                 for sending in outcome.sendings:
                     numbers, headers = copies.setdefault(sending.neighbour, ([], []))
@@ -214,7 +251,8 @@ class BulkRouting:
             for name, (numbers, headers) in copies.items()
         ]
         columns = np.array(offsets, dtype=np.int64), np.arange(len(names), dtype=np.int32)
-        return HandledMessages(messages, *columns, names, errors, sent)
+        busy = router.table.view(messages.sender).busy
+        return HandledMessages(messages, *columns, names, errors, sent, busy, skipped)
 
     def _matched(self, router: Router, batch: DocumentBatch) -> MatchedBatch | None:
         """The matches of all documents, if the engine does not skip entries by annotations; otherwise None."""

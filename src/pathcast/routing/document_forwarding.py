@@ -115,6 +115,7 @@ class DocumentForwarding:
             self._decoded = self._decode()
         self._forward_at_once(taken)
         skip, left, report.skipped = self._timed("take", lambda: self._left_out(taken))
+        report.needed = left
         if left:
             expiry = None if taken.believed.last_places is None else self._timed("take", taken.expiry)
             self._process(message.document, skip, expiry)

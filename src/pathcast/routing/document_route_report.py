@@ -34,7 +34,8 @@ class RouterReport:
 
     `received` and `sent` are bytes with annotations; `annotations` the incoming bytes of each kind, by letter (`+s`,
     `+d`, `-s`, `-d`, `+t`, and `header` for the framing). `skipped` counts entries of the routing table that were not
-    matched, by the kind of annotation that ruled them out, of `wanted` in total. `forwarding` is what the router did:
+    matched, by the kind of annotation that ruled them out, of `wanted` in total; `needed` were left, since annotations
+    had not decided all their targets either. `forwarding` is what the router did:
     `ES`, `L`, or `annotations` if it did not read the document. `spent` has the total seconds of each kind of step,
     `moments` those at the time of each delivery and of each copy in `forwarded`.
     """
@@ -45,6 +46,7 @@ class RouterReport:
     annotations: dict[str, int] = field(default_factory=dict)
     skipped: dict[str, int] = field(default_factory=dict)
     wanted: int = 0
+    needed: int = 0
     parsed: bool = False
     read: int = 0
     forwarding: str = "annotations"

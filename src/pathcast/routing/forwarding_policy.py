@@ -63,6 +63,11 @@ class Policy:
         """Whether the policy adds annotations about matches or occurrences."""
         return bool(self.negative or self.positive.strip("t"))
 
+    @property
+    def in_batches(self) -> bool:
+        """Whether routers can process many documents at once: they forward late, without structure annotations."""
+        return self.forwarding == "L" and "t" not in self.positive
+
     def __str__(self) -> str:
         if self.forwarding == "adaptive":
             return "adaptive" if self.early == EARLY else f"adaptive({self.early:g})"

@@ -6,6 +6,7 @@ in rings around the root, by the spanning tree of fewest hops. Small topologies 
 The same input gives the same bytes (no clock, no random ids). matplotlib is imported when something is drawn.
 """
 
+from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -37,10 +38,11 @@ def draw(
     ledger: "Ledger | None" = None,
     kind: str | None = None,
     title: str | None = None,
+    labels: Sequence[str] | None = None,
 ) -> list[Path]:
     """Draw into a `.png` or `.svg` file, or into both if the name has no ending; return the files.
 
-    `kind` selects one kind of the ledger's traffic.
+    `kind` selects one kind of the ledger's traffic; `labels` are texts for the links, in place of their bytes.
     """
     path = Path(file)
     if path.suffix and path.suffix not in FORMATS:
@@ -55,7 +57,8 @@ def draw(
         figure = Figure(figsize=(width, 0.62 * width), facecolor=PAPER, layout="constrained")
         axes = figure.add_subplot()
         axes.set_axis_off()
-        _links(axes, topology, places, None if ledger is None else ledger.link_bytes(kind))
+        carried = None if ledger is None else ledger.link_bytes(kind)
+        _links(axes, topology, places, carried, labels)
         _nodes(axes, topology, places)
         axes.set_title(title or _title(topology, ledger, kind), fontsize=11, color=INK, loc="left", fontweight="bold")
         for one in files:
@@ -116,7 +119,9 @@ def _widest(places: Floats) -> int:
     return int(np.unique(np.round(places[:, 1], 3), return_counts=True)[1].max())
 
 
-def _links(axes: "Axes", topology: Topology, places: Floats, carried: Int64s | None) -> None:
+def _links(
+    axes: "Axes", topology: Topology, places: Floats, carried: Int64s | None, labels: Sequence[str] | None
+) -> None:
     from matplotlib import colormaps
     from matplotlib.collections import LineCollection
 
@@ -136,6 +141,7 @@ def _links(axes: "Axes", topology: Topology, places: Floats, carried: Int64s | N
         one = topology.link_at(link)
         speed = f"{shown_bandwidth(one.bandwidth)}, {shown_seconds(one.latency)}"
         text = speed if carried is None else shown_bytes(float(carried[link]))
+        text = text if labels is None else labels[link]
         box = {"facecolor": PAPER, "edgecolor": "none", "pad": 0.8, "alpha": 0.85}
         axes.text(x, y, text, fontsize=6.5, color=FAINT, ha="center", va="center", bbox=box, zorder=2)
 

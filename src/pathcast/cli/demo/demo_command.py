@@ -23,9 +23,8 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress
 
-    from pathcast.transmission import Ledger
-
     from .delivery_check import Line
+    from .overlay_traffic_drawing import OverlayTraffic
     from .synthetic_market import Market
 
 # Sized so that the demo takes less than two minutes on two cores.
@@ -47,11 +46,11 @@ investors.csv      subscriber, query: standing joins of the two tables
 pipeline.toml      what was run: pathcast run pipeline.toml
 checkpoint/        progress of the stream, the version that each micro-batch used, and the joined tables
 deliveries/        Parquet: document, router, subscriber; one row per document and subscriber
-links/             Parquet: sender, router, messages, bytes, annotations; traffic per link and micro-batch
+links/             Parquet: sender, router, messages, bytes, annotations, patterns, skipped, unread; per micro-batch
 dead-letters/      Parquet: the documents that could not be read, and why
 messages/          Parquet: messages to the subscribers of joins; sequence identifies the document and row
 dead-changes/      Parquet: the documents whose rows could not be extracted, and why
-overlay.png        the routers, and the total traffic of their links
+overlay.png        the routers, the total traffic of their links, and what annotations saved
 overlay.svg        the same
 run.log            what the stream printed
 broker/            the data of the broker: pathcast serve --data broker, pathcast log verify broker/log
@@ -117,7 +116,7 @@ def demo(
                 told.begin(output, documents, subscriptions)
                 story = Story(output, files, progress, console, told.tell)
                 killed = story.run(lambda: let_newcomers_in(output, later))
-                lines, ledger = examine(output, market, documents, story.versions, progress)
+                lines, traffic = examine(output, market, documents, story.versions, progress)
                 told.check(output, lines)
                 console.print("Publishing through the broker, killing it meanwhile, and starting it again …")
                 broker_story = BrokerStory(broker, market)
@@ -127,7 +126,7 @@ def demo(
     except KeyboardInterrupt:
         console.print("stopped")
         raise
-    _print(lines, ledger, killed, broker_story.before, time.perf_counter() - begin, output, console)
+    _print(lines, traffic, killed, broker_story.before, time.perf_counter() - begin, output, console)
     if not all(line.right for line in lines):
         raise typer.Exit(1)
 
@@ -154,16 +153,16 @@ def prepare(folder: Path) -> None:
 
 def examine(
     folder: Path, market: "Market", documents: int, versions: dict[int, int], progress: "Progress"
-) -> "tuple[list[Line], Ledger]":
+) -> "tuple[list[Line], OverlayTraffic]":
     """Compare the output with that of a single process, and draw the picture."""
     from .delivery_check import check
     from .overlay_traffic_drawing import draw
 
     bar = progress.add_task("checked", total=None)
     lines = list(check(folder, market, documents, versions))
-    ledger = draw(folder)
+    traffic = draw(folder)
     progress.update(bar, total=1, completed=1)
-    return lines, ledger
+    return lines, traffic
 
 
 def _progress(console: "Console") -> "Progress":
@@ -174,7 +173,13 @@ def _progress(console: "Console") -> "Progress":
 
 
 def _print(
-    lines: "list[Line]", ledger: "Ledger", killed: str, confirmed: int, seconds: float, folder: Path, console: "Console"
+    lines: "list[Line]",
+    traffic: "OverlayTraffic",
+    killed: str,
+    confirmed: int,
+    seconds: float,
+    folder: Path,
+    console: "Console",
 ) -> None:
     from rich.table import Table
 
@@ -192,8 +197,9 @@ def _print(
         console.print(f"and the broker after {confirmed:,} reports were published.")
     else:
         console.print("The output is wrong: please report this as a bug.", style="bold red")
-    carried = f"{ledger.total_messages():,} messages, {shown_bytes(ledger.total_bytes())}"
-    console.print(f"Between routers: {carried}. {seconds:.0f} s in all.")
+    carried = f"{traffic.total('messages'):,} messages, {shown_bytes(traffic.total('bytes'))}"
+    console.print(f"Between routers: {carried}. {traffic.saved}")
+    console.print(f"{seconds:.0f} s in all.")
     picture = folder.absolute() / "overlay.svg"
     drawn = str(picture) if picture.exists() else 'not drawn, matplotlib is missing: pip install "pathcast[plots]"'
     console.print(f"Picture: {drawn}", markup=False)

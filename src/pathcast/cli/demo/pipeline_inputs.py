@@ -24,7 +24,7 @@ from .synthetic_market import NEWCOMERS, Market, is_damaged
 if TYPE_CHECKING:
     from pathcast.routing import Overlay
 
-LEVELS, FANOUT = 4, 2
+LEVELS, FANOUT, POLICY = 4, 2, "L+s-sd"
 PIPELINE = """# The demo runs this with: pathcast run pipeline.toml. docs/guides/pipeline.md documents every key.
 
 # Reports of five publishers, one Parquet file per micro-batch.
@@ -38,10 +38,10 @@ options = { maxFilesPerTrigger = 1 }
 [mediation]
 mediator = "mediator"
 
-# 15 routers: documents travel from r1 to the routers with matching subscriptions. Other policies, such as "L+s-sd",
-# pass results of matching on to the next routers.
+# 15 routers: documents travel from r1 to the routers with matching subscriptions. A router sends its results along to
+# save the next router work: subscriptions that match (+s), that do not (-s), chains of labels that do not occur (-d).
 [overlay]
-policy = "L"
+policy = "L+s-sd"
 links = "links"
 
 [subscriptions]
@@ -180,7 +180,7 @@ def publish(folder: Path, overlay: "Overlay") -> int:
     """Publish an overlay for the pipeline; return the version number."""
     from pathcast.spark import publish_overlay
 
-    return publish_overlay(overlay, folder / "overlay")
+    return publish_overlay(overlay, folder / "overlay", policy=POLICY)
 
 
 def subscriptions_of(folder: Path, version: int) -> list[Subscription]:

@@ -1,20 +1,16 @@
 """What the demo tells the workbench: its steps, and the overlay with its traffic, as documents of the demo's broker.
 
     feed demo-story     <step name="kill">…</step>                                  a document per step
-    feed overlay        <overlay><link sender="r1" router="r2" messages="…" bytes="…" annotations="…"/>…</overlay>
+    feed overlay        <overlay><link sender="r1" router="r2" messages="…" bytes="…" annotations="…" …/>…</overlay>
 
 The page `/overlay` shows the newest overlay and all steps. Both are ordinary documents, so curl receives them, too.
 """
 
-from collections import defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from xml.sax.saxutils import escape, quoteattr
 
-from pathcast.transmission import Topology
-
-from .pipeline_inputs import FANOUT, LEVELS
-from .stream_output_reader import columns_of
+from .overlay_traffic_drawing import traffic_of
 
 if TYPE_CHECKING:
     from pathcast.client import Client
@@ -23,7 +19,6 @@ if TYPE_CHECKING:
 
 STORY: Final = "demo-story"
 OVERLAY: Final = "overlay"
-_COLUMNS: Final = ("sender", "router", "messages", "bytes", "annotations")
 
 
 class WorkbenchStory:
@@ -69,17 +64,10 @@ def _shown(lines: "list[Line]") -> str:
 
 def overlay_document(folder: Path) -> str:
     """The overlay of the demo, and the sums of its links' rows."""
-    traffic: defaultdict[tuple[str, str], list[int]] = defaultdict(lambda: [0, 0, 0])
-    for sender, router, *counts in zip(*columns_of(folder / "links", *_COLUMNS), strict=True):
-        for place, count in enumerate(counts):
-            traffic[sender, router][place] += count
-    topology = Topology.tree(LEVELS, FANOUT)
-    names = list(topology.nodes)
+    traffic = traffic_of(folder)
+    names = list(traffic.ledger.topology.nodes)
     links = []
-    for first, second in topology.ends.tolist():
-        messages, size, annotations = traffic[names[first], names[second]]
-        links.append(
-            f'<link sender="{names[first]}" router="{names[second]}" messages="{messages}" bytes="{size}" '
-            f'annotations="{annotations}"/>'
-        )
+    for link, (first, second) in enumerate(traffic.ledger.topology.ends.tolist()):
+        sums = " ".join(f'{name}="{counts[link]}"' for name, counts in traffic.sums.items())
+        links.append(f'<link sender="{names[first]}" router="{names[second]}" {sums}/>')
     return f"<overlay>{''.join(links)}</overlay>"

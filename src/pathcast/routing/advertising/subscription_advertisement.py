@@ -52,13 +52,21 @@ class EntriesBehind:
 
     def mark(self, numbers: Mask, among: Int32s, idle: Mask, marked: Mask) -> int:
         """Mark the entries of `among` behind these numbers, except idle ones; return how many are newly marked."""
-        if self._over is None:
-            self._over = self._numbers_over()
-            self._is_single = bool(np.all(np.diff(self._over[0]) == 1))
-        begins, over = self._over
+        begins, over = self.over()
         if self._is_single and len(over) == len(idle) and not marked.any():
             return int(mark_alone(among, over, numbers, idle, marked))
         return int(mark_behind(among, begins, over, numbers, idle, marked))
+
+    def over(self) -> tuple[Int32s, Int32s]:
+        """The numbers over each entry: those of entry `e` are `numbers[begins[e] : begins[e + 1]]`."""
+        if self._over is None:
+            self._over = self._numbers_over()
+            self._is_single = bool(np.all(np.diff(self._over[0]) == 1))
+        return self._over
+
+    def behind(self) -> tuple[Int64s, Int32s]:
+        """The entries behind each number: those of number `n` are `entries[offsets[n] : offsets[n + 1]]`."""
+        return self._offsets, self._entries
 
     def entries(self, numbers: Mask) -> Int32s:
         """The entries behind all of these numbers."""

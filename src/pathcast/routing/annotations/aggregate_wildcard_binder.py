@@ -21,7 +21,7 @@ from itertools import pairwise
 import numpy as np
 
 from pathcast.documents import DocumentBatch, Names, local_part
-from pathcast.kernels import Int32s
+from pathcast.kernels import Int32s, Int64s
 from pathcast.matching.table import PatternTable
 from pathcast.patterns import WILDCARD, Node, Pattern, Root
 
@@ -143,6 +143,17 @@ class Binder:
         if not len(chosen):
             return ()
         return fitting(self._embedded(batch, read, chosen), room)
+
+    def may_bind(self, begins: Int64s, ends: Int64s, numbers: Int32s) -> Mask:
+        """For each row whether `bind` looks for bindings; `numbers[begins[row] : ends[row]]` are those that match."""
+        if not len(self._simple):
+            return np.zeros(len(begins), dtype=np.bool_)
+        most = 1 + max(self._aggregates.max(), self._unbound.max(initial=0), numbers.max(initial=0))
+        bindable, unbound = np.zeros((2, most + 1), dtype=np.int64)
+        bindable[self._aggregates], unbound[self._unbound] = 1, 1
+        bindable, unbound = (np.append(0, np.cumsum(each[numbers])) for each in (bindable, unbound))
+        able: Mask = (bindable[ends] > bindable[begins]) & (unbound[ends] - unbound[begins] < MOST_BOUND)
+        return able
 
     def _embedded(self, batch: DocumentBatch, read: int, chosen: Int32s) -> dict[Bound, None]:
         """The distinct bindings, in the order of the chosen aggregates."""

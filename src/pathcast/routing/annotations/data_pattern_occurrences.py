@@ -18,10 +18,26 @@ import numpy as np
 
 from pathcast.documents import DocumentBatch, LabelPaths, local_part
 from pathcast.errors import LimitError
-from pathcast.kernels import Int32s, Int64s
+from pathcast.kernels import Bools, Int32s, Int64s, Matrix
 
 from ..table.name_translation import Naming
-from .data_pattern_occurrences_kernels import UNKNOWN, distinct_paths, find_last_places, mark_endings, mark_wholes
+from .data_pattern_occurrences_kernels import (
+    UNKNOWN,
+    Distinct,
+    Endings,
+    NewPlaces,
+    Places,
+    Tree,
+    distinct_paths,
+    distinct_paths_of_each,
+    find_last_places,
+    last_places_of_each,
+    mark_absent_of_each,
+    mark_endings,
+    mark_wholes,
+    mark_wholes_of_each,
+)
+from .data_pattern_occurrences_kernels import SeenPaths as PathsSeen
 from .document_annotations import Labels, Mask
 
 MOST_PATHS = 1 << 16
@@ -31,6 +47,14 @@ class SeenPaths(NamedTuple):
     """The distinct label paths of a document, each with its last element."""
 
     batch: DocumentBatch
+    ids: Int32s
+    last: Int32s
+
+
+class SeenByEach(NamedTuple):
+    """The distinct label paths of documents, those of document `i` from `begins[i]` on, each with its last element."""
+
+    begins: Int64s
     ids: Int32s
     last: Int32s
 
@@ -69,6 +93,19 @@ class LabelMemory:
         ids, last = np.empty((2, len(paths)), dtype=np.int32)
         found = distinct_paths(paths, self._seen, self._stamp, ids, last)
         return SeenPaths(batch, ids[:found], last[:found])
+
+    def seen_by_each(self, batch: DocumentBatch) -> SeenByEach | None:
+        """The distinct label paths of each document of a batch; None if there are too many for the cache."""
+        paths = self.paths_of(batch)
+        if paths is None:
+            return None
+        if len(self._seen) < len(self.paths):
+            self._seen, self._stamp = np.zeros(2 * len(self.paths), dtype=np.int64), 0
+        distinct = Distinct(*np.empty((2, len(paths)), dtype=np.int32))
+        begins = np.empty(len(batch) + 1, dtype=np.int64)
+        found = distinct_paths_of_each(paths, batch.offsets, self._seen, self._stamp + 1, distinct, begins)
+        self._stamp += len(batch)
+        return SeenByEach(begins, distinct.ids[:found], distinct.last[:found])
 
     def labels(self, path: int) -> Labels:
         """The labels of a path, as patterns write them."""
@@ -159,14 +196,67 @@ class DataPatterns:
                 return places
             endings.work_out(memory, int(seen.ids[done]))
 
+    def absent_in_each(self, memory: LabelMemory, seen: SeenByEach, documents: Int64s) -> Matrix[Bools]:
+        """For each of these documents the patterns that do not occur."""
+        absent = np.ones((len(documents), len(self)), dtype=np.bool_)
+        mark_absent_of_each(documents, seen.begins, seen.ids, self._endings_of(memory, seen), absent)
+        return absent
+
+    def last_places_in_each(
+        self,
+        memory: LabelMemory,
+        seen: SeenByEach,
+        batch: DocumentBatch,
+        documents: Int64s,
+        frequencies: Int32s,
+        rooms: Int64s,
+    ) -> Places:
+        """For each of these documents the last places of the most beneficial patterns, at most `rooms` of them."""
+        endings = self._endings_of(memory, seen)
+        most = int(np.minimum(rooms, len(self)).sum())
+        out = Places(
+            np.empty(len(documents) + 1, dtype=np.int64), np.empty(most, dtype=np.int32), np.empty(most, dtype=np.int64)
+        )
+        last_places_of_each(
+            documents,
+            seen.begins,
+            PathsSeen(seen.ids, seen.last),
+            endings,
+            self._lengths,
+            Tree(batch.offsets, batch.parent, batch.end),
+            frequencies,
+            rooms,
+            np.zeros(len(self), dtype=np.int64),
+            NewPlaces(*out),
+        )
+        filled = int(out.offsets[-1])
+        return Places(out.offsets, out.patterns[:filled], out.places[:filled])
+
+    def _endings_of(self, memory: LabelMemory, seen: SeenByEach) -> Endings:
+        """The patterns that all label paths of some documents end with."""
+        endings = self._endings
+        endings.follow(memory)
+        unknown = seen.ids[endings.count[seen.ids] == UNKNOWN]
+        for path in np.unique(unknown).tolist():
+            endings.work_out(memory, path)
+        return Endings(endings.begin, endings.count, endings.memo)
+
+    def inherited_by_each(self, absent: Matrix[Bools], others: "DataPatterns") -> Matrix[Bools]:
+        """As `inherited`, for each row."""
+        gone = np.zeros((len(absent), len(self)), dtype=np.bool_)
+        mark_wholes_of_each(*self._parts_of(others), absent, gone)
+        return gone
+
     def inherited(self, absent: Mask, others: "DataPatterns") -> Mask:
         """Which of these cannot occur if others are `absent`: those that contain an absent pattern (§5.3)."""
+        gone = np.zeros(len(self), dtype=np.bool_)
+        mark_wholes(*self._parts_of(others), absent, gone)
+        return gone
+
+    def _parts_of(self, others: "DataPatterns") -> tuple[Int32s, Int32s]:
         if self._parts is None or self._parts[0] is not others:
             self._parts = (others, *self.parts(others))
-        _, parts, wholes = self._parts
-        gone = np.zeros(len(self), dtype=np.bool_)
-        mark_wholes(parts, wholes, absent, gone)
-        return gone
+        return self._parts[1:]
 
     def parts(self, others: "DataPatterns", *, proper: bool = False) -> tuple[Int32s, Int32s]:
         """Pairs of a pattern of the others and one of these that contains it, or equals it unless `proper`; without

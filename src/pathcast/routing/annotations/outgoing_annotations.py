@@ -90,7 +90,7 @@ class AnnotationMaker:
             holding, some = self._picked(taken.known, neighbour)
             holding = holding if some else None
         return Annotations(
-            received.version, bindings=self._passed_on(neighbour), failed=failed, absent=absent, holding=holding
+            received.version, bindings=self.passed_on(neighbour), failed=failed, absent=absent, holding=holding
         )
 
     def _picked(self, mask: Mask, neighbour: str) -> tuple[Mask, int]:
@@ -105,7 +105,7 @@ class AnnotationMaker:
             return ()
         return self.router.binder(neighbour).bind(reading.batch, reading.read, holding, self.room)
 
-    def _passed_on(self, neighbour: str) -> tuple[Bound, ...]:
+    def passed_on(self, neighbour: str) -> tuple[Bound, ...]:
         """Bindings of the neighbour's aggregates that follow from incoming bindings."""
         made = self.taken.made
         if "s" not in self.policy.positive or made is None or not self.taken.proofs:

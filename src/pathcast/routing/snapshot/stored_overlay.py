@@ -32,10 +32,11 @@ from pathcast.patterns import Namespaces
 from pathcast.store import MANIFEST, open_snapshot, reading_snapshot, write_snapshot
 
 from ..advertising.subscription_advertisement import Advertisement
+from ..annotations.data_pattern_occurrences import LabelMemory
 from ..overlay import Overlay
 from ..router import Router
 from ..table.routing_table import RoutingTable, Target, View
-from ..whole_overlay_table import WholeOverlay, whole_table
+from ..whole_overlay_table import Owners, WholeOverlay, whole_table
 from .stored_subscription_advertisements import (
     StoredAdvertisements,
     made_arrays,
@@ -46,9 +47,9 @@ from .stored_subscription_advertisements import (
 
 KIND, ROUTER_KIND, WHOLE_KIND = "overlay", "router", "whole overlay"
 # The version of the facts and arrays of a stored overlay: increase it when they change.
-LAYOUT = 3
+LAYOUT = 4
 _ROUTERS, _WHOLE = "routers", "whole"
-_PATTERNS, _ENGINE, _MADE, _RECEIVED = "patterns_", "engine_", "made_", "received_"
+_PATTERNS, _ENGINE, _MADE, _RECEIVED, _OWNERS = "patterns_", "engine_", "made_", "received_", "owners_"
 
 
 def save_overlay(
@@ -62,7 +63,7 @@ def save_overlay(
     """Write an overlay, for documents that are published at router `at` (default: the root).
 
     The tables of `engines` are stored, too; other engines are built when a router is opened. With `whole`, the tables
-    of all routers are also stored as one, for policy `L`. The folder must be empty or not exist.
+    of all routers are also stored as one, for policies that forward late. The folder must be empty or not exist.
     """
     place = Path(folder)
     if place.exists() and any(place.iterdir()):
@@ -81,6 +82,7 @@ def save_overlay(
         "limits": asdict(overlay.limits),
         "entities": overlay.entities,
         "subscriptions": len(overlay),
+        "patterns": [overlay.router(name).table.view(up).busy for name, up in zip(names, upstream, strict=True)],
         "versions": [
             0 if up is None else overlay.router(up).received[names[at]].version for at, up in enumerate(upstream)
         ],
@@ -89,8 +91,9 @@ def save_overlay(
     for number, name in enumerate(names):
         _save_router(overlay.router(name), upstream[number], place / _ROUTERS / str(number), list(engines))
     if whole:
-        table = whole_table(overlay, source)
+        table, owners = whole_table(overlay, source)
         facts, arrays = _table_state(table, list(engines))
+        arrays |= {_OWNERS + name: array for name, array in owners._asdict().items()}
         facts |= {"max_steps": table.patterns.max_steps, "order": [names[number] for number in rooted.order.tolist()]}
         write_snapshot(place / _WHOLE, WHOLE_KIND, facts, arrays)
 
@@ -195,6 +198,7 @@ class StoredOverlay:
         with reading_snapshot(self._folder):
             self._read(open_snapshot(self._folder, KIND).facts)
         self._opened: dict[str, Router] = {}
+        self.labels = LabelMemory(self._namespaces)
 
     def _read(self, facts: dict[str, Any]) -> None:
         layout = facts["layout"]
@@ -214,6 +218,7 @@ class StoredOverlay:
         self._numbers = {name: number for number, name in enumerate(self.routers)}
         self._upstream: list[str | None] = facts["upstream"]
         self._versions: list[int] = facts["versions"]
+        self._patterns: list[int] = facts["patterns"]
 
     @property
     def opened(self) -> list[str]:
@@ -244,11 +249,15 @@ class StoredOverlay:
         with reading_snapshot(folder):
             snapshot = open_snapshot(folder, WHOLE_KIND, verify=self._verify)
             table = StoredTable(self._namespaces, self.limits, snapshot.facts, snapshot.arrays, folder)
-            return WholeOverlay(table, snapshot.facts["order"])
+            return WholeOverlay(table, snapshot.facts["order"], Owners(**part_of(snapshot.arrays, _OWNERS)))
 
     def version(self, router: str) -> int:
         """The version of the advertisement of a router to its upstream router; 0 for the source."""
         return self._versions[self._numbers[router]]
+
+    def patterns(self, router: str) -> int:
+        """The number of patterns that a router matches documents of its upstream router with."""
+        return self._patterns[self._numbers[router]]
 
     def forget(self) -> None:
         """Reset all links: discard the dictionaries that were learnt over them."""
@@ -261,6 +270,7 @@ class StoredOverlay:
         table = StoredTable(self._namespaces, self.limits, facts, arrays, folder)
         router = Router(name, self._namespaces, facts["max_steps"], self.limits, table, entities=self._entities)
         router.untrusted = set(facts["untrusted"])
+        router.labels = self.labels  # all routers read the same documents
         made = {neighbour: part_of(arrays, f"{_MADE}{number}_") for number, neighbour in enumerate(facts["made"])}
         told = {
             neighbour: part_of(arrays, f"{_RECEIVED}{number}_") for number, neighbour in enumerate(facts["received"])

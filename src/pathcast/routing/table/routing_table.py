@@ -101,6 +101,11 @@ class View:
         skip = np.empty(len(self.group), dtype=np.bool_)
         return skip, leave_out(self.group, failed, self._offsets, self._members, decided, skip)
 
+    @property
+    def sets(self) -> tuple[Int64s, Int64s]:
+        """The targets of each group: those of group `g` are `members[offsets[g] : offsets[g + 1]]`."""
+        return self._offsets, self._members
+
     def members(self, group: int) -> list[int]:
         """The targets of a group, by number."""
         return [int(number) for number in self._members[self._offsets[group] : self._offsets[group + 1]]]

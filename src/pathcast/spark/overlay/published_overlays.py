@@ -42,8 +42,8 @@ def publish_overlay(
 ) -> int:
     """Write an overlay as the next version of a folder, for documents published at a router; return the number.
 
-    Also writes the engine that the policy runs with, and for `L` one table for all routers; for other policies and
-    engines workers build what they need.
+    Also writes the engine that the policy runs with, and for policies `L…` without `t` one table for all routers; for
+    other policies and engines workers build what they need.
     """
     policy = Policy.read(policy)
     return publish_version(folder, lambda fresh: save_for(overlay, fresh, at, policy, engine), keep=keep, grace=grace)
@@ -51,14 +51,14 @@ def publish_overlay(
 
 def save_for(overlay: Overlay, folder: Path, at: str | None, policy: Policy, engine: str | None = None) -> None:
     """Write an overlay with the engine that a policy runs with."""
-    save_overlay(overlay, folder, at=at, engines=[engine_for(policy, engine)], whole=policy == Policy("L"))
+    save_overlay(overlay, folder, at=at, engines=[engine_for(policy, engine)], whole=policy.in_batches)
 
 
 def ship_overlay(spark: SparkSession, overlay: Overlay, *, at: str | None, policy: Policy, engine: str) -> str:
     """Send an overlay to a session's workers; return what they open."""
     home = Path(tempfile.mkdtemp(prefix="pathcast-overlay-"))
     atexit.register(shutil.rmtree, home, ignore_errors=True)  # workers fetch it when they first need it
-    save_overlay(overlay, home / "overlay", at=at, engines=[engine], whole=policy == Policy("L"))
+    save_overlay(overlay, home / "overlay", at=at, engines=[engine], whole=policy.in_batches)
     generation = read_manifest(home / "overlay")["generation"]
     archive = shutil.make_archive(str(home / f"overlay-{generation}"), "zip", home / "overlay")
     shutil.rmtree(home / "overlay")

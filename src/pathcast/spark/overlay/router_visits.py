@@ -10,10 +10,11 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from pathcast.errors import PathcastError
 from pathcast.kernels import Int64s
-from pathcast.routing import HandledMessages, RouterVisits
+from pathcast.routing import HandledMessages, Headers, MessageHeaders, RouterVisits
 from pathcast.store import offsets_of
 
 from ..matching.arrow_document_columns import ERROR_TYPE, error_column
@@ -26,6 +27,8 @@ _VISIT = pa.struct(
         ("annotations", pa.binary()),
         ("bytes", pa.int64()),
         ("error", ERROR_TYPE),
+        ("patterns", pa.int64()),
+        ("skipped", pa.int64()),
         ("subscribers", _NAMES),
     ]
 )
@@ -44,9 +47,12 @@ class Visits:
         self._documents: list[Int64s] = []
         self._ends: list[tuple[str, str | None]] = []
         self._end_of: list[Int64s] = []
-        self._headers: list[bytes | None] = []
+        self._headers: list[pa.Array] = []
+        self._header_count = 0
         self._header_of: list[Int64s] = []
         self._sizes: list[Int64s] = []
+        self._patterns: list[Int64s] = []
+        self._skipped: list[Int64s] = []
         self._counts: list[Int64s] = []
         self._names: list[pa.Array] = []
         self._errors: dict[int, PathcastError] = {}
@@ -55,9 +61,9 @@ class Visits:
             numbers = np.fromiter(unreadable, dtype=np.int64)
             self._errors |= dict(enumerate(unreadable.values()))
             nothing = np.zeros(len(numbers), dtype=np.int64)
-            self._headers.append(None)
+            self._add_headers([None])
             self._ends.append((source, None))
-            self._add(numbers, nothing, nothing, nothing - 1, nothing)
+            self._add(numbers, nothing, nothing, nothing - 1, nothing, (nothing, nothing))
 
     def add(self, handled: HandledMessages, sizes: Int64s) -> None:
         """Add the work of one router; `sizes` are the documents' bytes."""
@@ -71,8 +77,7 @@ class Visits:
             if place in handled.errors:
                 self._errors[self._count + at] = handled.errors[place]
         documents = messages.documents[places]
-        first = len(self._headers)
-        self._headers += messages.headers
+        first = self._add_headers(messages.headers)
         alike = len(messages.headers) == 1
         headers = np.full(len(places), first) if alike else first + places
         lengths = np.array([len(header) for header in messages.headers], dtype=np.int64)
@@ -81,23 +86,45 @@ class Visits:
             self._names.append(_names(handled.names).take(pa.array(handled.subscribers)))
         self._ends.append((messages.router, messages.sender))
         end = np.full(len(places), len(self._ends) - 1)
-        self._add(documents, end, headers, size, counts[places])
+        patterns = np.full(len(places), handled.patterns)
+        self._add(documents, end, headers, size, counts[places], (patterns, handled.skipped[places]))
 
     def add_all(
-        self, visited: RouterVisits, senders: Sequence[str | None], headers: Sequence[bytes], sizes: Int64s
+        self, visited: RouterVisits, senders: Sequence[str | None], messages: MessageHeaders, sizes: Int64s
     ) -> None:
-        """Add the work of all routers; `senders` and `headers` are by the routers' numbers."""
-        first, header = len(self._ends), len(self._headers)
+        """Add the work of all routers; `senders` are by the routers' numbers."""
+        first, header = len(self._ends), self._add_headers(messages.headers)
         self._ends += zip(visited.order, senders, strict=True)
-        self._headers += headers
-        lengths = np.array([len(each) for each in headers], dtype=np.int64)
+        lengths = pc.binary_length(self._headers[-1]).to_numpy(zero_copy_only=False)
         if len(visited.subscribers):
             self._names.append(_names(visited.names).take(pa.array(visited.subscribers)))
-        size = sizes[visited.documents] + lengths[visited.routers]
+        size = sizes[visited.documents] + lengths[messages.number]
         counts = np.diff(visited.offsets)
-        self._add(visited.documents, first + visited.routers, header + visited.routers, size, counts)
+        saved = messages.patterns, messages.skipped
+        self._add(visited.documents, first + visited.routers, header + messages.number, size, counts, saved)
 
-    def _add(self, documents: Int64s, ends: Int64s, headers: Int64s, sizes: Int64s, counts: Int64s) -> None:
+    def _add_headers(self, headers: Sequence[bytes | None] | Headers) -> int:
+        """Add headers; return the number of the first."""
+        if isinstance(headers, Headers):
+            buffers = [None, pa.py_buffer(headers.offsets), pa.py_buffer(headers.data)]
+            column = pa.Array.from_buffers(pa.large_binary(), len(headers.offsets) - 1, buffers)
+        else:
+            column = pa.array(headers, pa.large_binary())
+        self._headers.append(column)
+        self._header_count += len(column)
+        return self._header_count - len(column)
+
+    def _add(
+        self,
+        documents: Int64s,
+        ends: Int64s,
+        headers: Int64s,
+        sizes: Int64s,
+        counts: Int64s,
+        saved: tuple[Int64s, Int64s],
+    ) -> None:
+        self._patterns.append(saved[0])
+        self._skipped.append(saved[1])
         self._end_of.append(ends)
         self._count += len(documents)
         self._documents.append(documents)
@@ -119,9 +146,11 @@ class Visits:
         columns = [
             pa.array([router for router, _ in self._ends], pa.string()).take(place_of),
             pa.array([sender for _, sender in self._ends], pa.string()).take(place_of),
-            pa.array(self._headers, pa.binary()).take(pa.array(np.concatenate(self._header_of))),
+            pa.concat_arrays(self._headers).take(pa.array(np.concatenate(self._header_of))).cast(pa.binary()),
             pa.array(sizes, pa.int64(), mask=sizes < 0),
             error_column(self._count, self._errors),
+            pa.array(np.concatenate(self._patterns), pa.int64()),
+            pa.array(np.concatenate(self._skipped), pa.int64()),
             pa.ListArray.from_arrays(pa.array(edges), names, type=_NAMES),
         ]
         ordered = pa.StructArray.from_arrays(columns, fields=list(_VISIT))

@@ -107,9 +107,9 @@ def routed_part(bulk: BulkRouting, part: Part, reading: PartReader, *, links: bo
     sizes = batch.data_offsets[1:] - batch.data_offsets[:-1]
     visits = Visits(bulk.overlay.source, batch.errors, links=links)
     left = np.setdiff1d(np.arange(len(batch), dtype=np.int64), np.fromiter(batch.errors, dtype=np.int64))
-    found = bulk.visits(batch, links=links)
-    if found is not None:
-        headers = [bulk.header(router, text=part.text) for router in found.order]
+    together = bulk.visits(batch, links=links, text=part.text)
+    if together is not None:
+        found, headers = together
         visits.add_all(found, [bulk.overlay.upstream(router) for router in found.order], headers, sizes)
         left = np.fromiter(found.errors, dtype=np.int64)
     waiting: list[Messages] = [bulk.first(left, text=part.text)] if len(left) else []

@@ -241,12 +241,19 @@ def unreadable(matched: DataFrame, pipeline: Pipeline, sink: DocumentSink) -> Da
 
 
 def traffic(matched: DataFrame) -> DataFrame:
-    """The traffic of the links of an overlay: messages, bytes, and how many of the bytes were annotations."""
+    """The traffic of the links of an overlay: messages, bytes, how many of the bytes were annotations, what they saved.
+
+    `patterns` are those of the receiving router, summed over its messages; annotations made `skipped` of them needless,
+    and for `unread` messages all of them.
+    """
     visits = matched.select(f.explode(VISITS).alias("visit")).select("visit.*").where("sender is not null")
     return visits.groupBy("sender", "router").agg(
         f.count(f.lit(1)).alias("messages"),
         f.sum("bytes").alias("bytes"),
         f.sum(f.length("annotations")).alias("annotations"),
+        f.sum("patterns").alias("patterns"),
+        f.sum("skipped").alias("skipped"),
+        f.count_if((f.col("skipped") > 0) & (f.col("skipped") == f.col("patterns"))).alias("unread"),
     )
 
 

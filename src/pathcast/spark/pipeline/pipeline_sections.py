@@ -156,7 +156,8 @@ class OverlayPart:
     links: str | None = key(
         PATH,
         "The folder for the traffic on links, as Parquet: `sender`, `router`, `messages`, `bytes`, of those "
-        "`annotations`.",
+        "`annotations`, and what annotations saved: the `patterns` of the receiving router, summed over messages, "
+        "those `skipped`, and the messages that it passed on `unread`.",
         None,
         without="not kept",
     )

@@ -41,7 +41,7 @@ function layout(links) {
 function draw(document) {
   const links = elements(document.body)
     .filter((each) => each.name === "link")
-    .map(({ attributes }) => ({ sender: attributes.sender, router: attributes.router, messages: Number(attributes.messages) || 0, bytes: Number(attributes.bytes) || 0, annotations: Number(attributes.annotations) || 0 }));
+    .map(({ attributes }) => ({ sender: attributes.sender, router: attributes.router, messages: Number(attributes.messages) || 0, bytes: Number(attributes.bytes) || 0, annotations: Number(attributes.annotations) || 0, patterns: Number(attributes.patterns) || 0, skipped: Number(attributes.skipped) || 0 }));
   const { places, height } = layout(links);
   const most = Math.max(1, ...links.map((link) => link.bytes));
   const total = links.reduce((sum, link) => sum + link.messages, 0);
@@ -73,7 +73,7 @@ function draw(document) {
       h(
         "div",
         { class: "scroll" },
-        h("table", {}, h("thead", {}, h("tr", {}, ["From", "To", "Messages", "Bytes", "Annotations"].map((name, at) => h("th", { scope: "col", class: at > 1 ? "number" : null }, name)))), h("tbody", {}, links.map((link) => h("tr", {}, h("td", {}, link.sender), h("td", {}, link.router), h("td", { class: "number" }, count(link.messages)), h("td", { class: "number" }, bytes(link.bytes)), h("td", { class: "number" }, bytes(link.annotations)))))),
+        h("table", {}, h("thead", {}, h("tr", {}, ["From", "To", "Messages", "Bytes", "Annotations", "Patterns skipped"].map((name, at) => h("th", { scope: "col", class: at > 1 ? "number" : null }, name)))), h("tbody", {}, links.map((link) => h("tr", {}, h("td", {}, link.sender), h("td", {}, link.router), h("td", { class: "number" }, count(link.messages)), h("td", { class: "number" }, bytes(link.bytes)), h("td", { class: "number" }, bytes(link.annotations)), h("td", { class: "number" }, link.patterns ? `${Math.round(100 * link.skipped / link.patterns)} %` : ""))))),
       ),
     ),
   );
