@@ -135,10 +135,8 @@ class ZoneCounter:
             waiting += further
 
     def count(self, message: Message, total: TrafficCount, recipients: Int64s) -> None:
-        """Add one message, which has to reach the zones of its recipients."""
+        """Add one message's way through these zones, in which it has to reach those of its recipients."""
         size = message.size
-        total.messages += 1
-        total.server += size
         if TO in message:
             total.hops += 1
             total.bytes += size

@@ -20,7 +20,7 @@ from .analytic_traffic_counters import TrafficCount, TreeCounter
 from .filter_group_coordinate_spaces import GroupZones, TrafficCounts, count_traffic
 from .join_overlay import filter_table, overlay, placed
 from .star_join_traffic_experiments import RELAXED, Mix, Star
-from .traffic_claims import NETWORKS, OURS
+from .traffic_claims import NETWORKS, OURS, TREE
 from .traffic_count_simulation_checks import check_counts
 from .traffic_ratio_interval import times_interval
 
@@ -126,7 +126,7 @@ def _row(counts: TrafficCounts, network: str, events: int, ours: TrafficCount) -
     return {
         "bytes": inserted.bytes / events,
         "hops": inserted.hops / events,
-        "served": inserted.served / events if network == "can" else None,
+        "served": inserted.served / events if network != TREE else None,
         "messages": inserted.messages / events,
         "stress": inserted.stress / events,
         "server": inserted.server / events,

@@ -7,17 +7,19 @@ Invariant: the networks of the groups are as before afterwards, without filters.
 Cost: some milliseconds per subscription that is registered, and per message.
 """
 
+import numpy as np
+
 from pathcast.joins import JoinServer
 from pathcast.joins.schemes.reserved_message_attributes import FORM, TO
-from pathcast.messages import Filter, In
+from pathcast.messages import Filter, In, Message
 from pathcast.network import ContentNetwork
 from pathcast_lab.harness import Run
 from pathcast_lab.workloads import JoinWorkload
 
 from .analytic_traffic_counters import TrafficCount, TreeCounter
-from .filter_group_coordinate_spaces import Group, group_of
+from .filter_group_coordinate_spaces import Group, Placements, groups_of
 from .join_overlay import changes_of, filters_of, single
-from .traffic_claims import NETWORKS
+from .traffic_claims import BY_GROUP, TREE
 
 Figures = dict[str, dict[str, list[int]]]
 
@@ -26,13 +28,13 @@ def check_counts(
     run: Run,
     workload: JoinWorkload,
     server: JoinServer,
-    groups: list[Group],
+    placements: Placements,
     tree: TreeCounter,
     insertions: int,
     per_change: int | None = None,
 ) -> None:
     """Record that counted traffic is simulated traffic, or end the run."""
-    for kind, figures in compare(workload, server, groups, tree, insertions, per_change).items():
+    for kind, figures in compare(workload, server, placements, tree, insertions, per_change).items():
         run.check_equal(
             f"counted hops, bytes, stress and deliveries are those of the simulated network ({kind})", figures
         )
@@ -41,7 +43,7 @@ def check_counts(
 def compare(
     workload: JoinWorkload,
     server: JoinServer,
-    groups: list[Group],
+    placements: Placements,
     tree: TreeCounter,
     insertions: int,
     per_change: int | None = None,
@@ -51,42 +53,66 @@ def compare(
 
     `per_change` bounds the messages of a change.
     """
+    changed = [message for _, messages in changes_of(server, workload, insertions) for message in messages[:per_change]]
+    published = [message for message in changed if TO not in message]
+    found = {TREE: _on_tree(server, workload, tree, published)}
+    for kind, groups in placements.items():
+        if kind == BY_GROUP or groups is not placements[BY_GROUP]:
+            found[kind] = _in_zones(server, workload, groups, tree, published)
+    return found
+
+
+def _on_tree(
+    server: JoinServer, workload: JoinWorkload, tree: TreeCounter, published: list[Message]
+) -> dict[str, list[int]]:
+    links = TrafficCount()
+    for message in published:
+        tree.count(message, links)
+    network = ContentNetwork.build(tree.topology)
+    for id in range(1, len(workload) + 1):
+        network.register_many((int(tree.nodes[id - 1]), one, id) for one in filters_of(server, id))
+    return {
+        "counted": [links.hops, links.bytes, links.stress, links.deliveries, links.delivery_hops],
+        "simulated": _simulated([(network, message) for message in published]),
+    }
+
+
+def _in_zones(
+    server: JoinServer, workload: JoinWorkload, groups: list[Group], tree: TreeCounter, published: list[Message]
+) -> dict[str, list[int]]:
     for group in groups:
         group.expect(filters=True)
-    changed = [message for _, messages in changes_of(server, workload, insertions) for message in messages[:per_change]]
-    published = [(group_of(groups, message), message) for message in changed if TO not in message]
     zones, links = TrafficCount(), TrafficCount()
-    for group, message in published:
-        group.counter.count(message, zones, tree.count(message, links))
+    routed = []
+    for message in published:
+        recipients = tree.count(message, links)
+        for group in groups_of(groups, message):
+            group.counter.count(message, zones, group.own(recipients))
+            routed.append((group.network, message))
+    registered = []
     for group in groups:
         group.expect(filters=False)
-    found: Figures = {
-        "can": {"counted": [zones.hops, zones.bytes, zones.stress, links.deliveries], "simulated": [0, 0, 0, 0]},
-        "cbn": {
-            "counted": [links.hops, links.bytes, links.stress, links.deliveries, links.delivery_hops],
-            "simulated": [0, 0, 0, 0, 0],
-        },
-    }
-    network = ContentNetwork.build(tree.topology)
-    root = tree.topology.root
-    registered = []
-    for id in range(1, len(workload) + 1):
-        mine = filters_of(server, id)
-        network.register_many((int(tree.nodes[id - 1]), one, id) for one in mine)
-        for group in groups:
-            ours = [one for one in mine if _number(one) in group.numbers]
-            if ours:
-                registered += [(group.network, one) for one in group.network.register_together(root, ours, id)]
-    for group, message in published:
-        for kind, simulation in zip(NETWORKS, (group.network, network), strict=True):
-            trace = simulation.publish(message)
-            hops = sum(one.hops for one in trace.deliveries)
-            stress = int(trace.traffic.sent()[tree.topology.number(root)])
-            figures = trace.hops, trace.bytes, stress, len(trace.deliveries), hops
-            sums = found[kind]["simulated"]
-            sums[:] = [one + other for one, other in zip(sums, figures, strict=False)]
-    for simulation, one in registered:
-        simulation.unregister(one)
+        for number in group.own(np.arange(len(workload))).tolist():
+            mine = [one for one in filters_of(server, number + 1) if _number(one) in group.numbers]
+            if mine:
+                root = tree.topology.root
+                registered += [(group.network, one) for one in group.network.register_together(root, mine, number + 1)]
+    simulated = _simulated(routed)[:-1]
+    for network, registration in registered:
+        network.unregister(registration)
+    return {"counted": [zones.hops, zones.bytes, zones.stress, links.deliveries], "simulated": simulated}
+
+
+def _simulated(published: list[tuple[ContentNetwork, Message]]) -> list[int]:
+    """Hops, bytes, the server's bytes, deliveries and hops to subscribers of messages, each in a network."""
+    found = [0, 0, 0, 0, 0]
+    for network, message in published:
+        trace = network.publish(message)
+        topology = network.topology
+        stress = int(trace.traffic.sent()[topology.number(topology.root)])
+        hops = sum(one.hops for one in trace.deliveries)
+        figures = trace.hops, trace.bytes, stress, len(trace.deliveries), hops
+        found = [one + other for one, other in zip(found, figures, strict=True)]
     return found
 
 
