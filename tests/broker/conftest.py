@@ -1,8 +1,19 @@
-"""Fixtures: certificates for brokers and NATS servers that use TLS."""
+"""Fixtures: folders in memory; certificates for brokers and NATS servers that use TLS."""
+
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+from ..log.places import folder_in_memory
 from .certificates import Certificates, certificates_in
+
+
+@pytest.fixture
+def tmp_path() -> Iterator[Path]:
+    """A folder in memory."""
+    with folder_in_memory() as created:
+        yield created
 
 
 @pytest.fixture(scope="session")

@@ -7,7 +7,7 @@ and a pull must return the next of it, and nothing that is on a lease or acknowl
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from itertools import count
+from itertools import chain, count, repeat
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -327,17 +327,18 @@ class History(RuleBasedStateMachine):
         self.read_after(name, position, step)
 
     def read_where_versions_end(self, name: str) -> None:
-        """Read from one before the last document that each earlier version may have."""
-        for version in self.subscribers[name].versions:
-            if version.end is not None:
-                self.read_after(name, version.end - 2, 1)
+        """Read from one before the last document that each earlier version may have, one by one around its end."""
+        for end in {version.end for version in self.subscribers[name].versions if version.end is not None}:
+            self.read_after(name, end - 2, 1, 1, 1, _MANY)
 
-    def read_after(self, name: str, position: int, step: int) -> None:
+    def read_after(self, name: str, position: int, *steps: int) -> None:
+        """Read all deliveries after a position, at most as many at a time as each step says; the last is repeated."""
         standing = self.broker.state.subscriptions[TENANT, name]
         position = max(position, self.broker.log.first - 1)
         found: list[int] = []
-        at = position
+        at, sizes = position, chain(steps, repeat(steps[-1]))
         while at < self.broker.matched_to:
+            step = next(sizes)
             more = self.broker.deliveries(standing, at, step)
             assert len(more.sequences) <= step
             assert more.searched_to > at

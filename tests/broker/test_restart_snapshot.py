@@ -342,10 +342,11 @@ def test_no_damaged_byte_changes_an_answer(tmp_path: Path) -> None:
         expected = content_of(restored(log).state)
         for path in _files(snapshot.folder):
             content = path.read_bytes()
-            for at in {0, len(content) - 1, *(random.randrange(len(content)) for _ in range(3))}:
-                for damage in _DAMAGES:
-                    path.write_bytes(damage(content, at))
-                    assert snapshot.opened(log) is None, f"{path.name} is not covered at {at}"
+            damages = [(at, damage) for at in {0, len(content) - 1} for damage in _DAMAGES]
+            damages += [(random.randrange(len(content)), random.choice(_DAMAGES)) for _ in range(3)]
+            for at, damage in damages:
+                path.write_bytes(damage(content, at))
+                assert snapshot.opened(log) is None, f"{path.name} is not covered at {at}"
             path.write_bytes(content)
         found = snapshot.opened(log)
         assert found is not None

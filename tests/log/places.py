@@ -3,6 +3,7 @@
 To test another kind of log, add a line to `PLACES`.
 """
 
+import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -85,11 +86,12 @@ def records(count: int, begin: int = 1, kind: str = "document") -> list[LogRecor
     return [LogRecord(kind, b'{"n":%d}' % n, b"<n>%d</n>" % n) for n in range(begin, begin + count)]
 
 
-_MEMORY = Path("/dev/shm")
+_MEMORY, _ROOM = Path("/dev/shm"), 2 << 30
 
 
 @contextmanager
 def folder_in_memory() -> Iterator[Path]:
-    """A folder in memory, if there is one: tests kill processes, not machines, so they need not wait for a disk."""
-    with tempfile.TemporaryDirectory(dir=_MEMORY if _MEMORY.is_dir() else None) as created:
+    """A folder in memory, if there is room: tests kill processes, not machines, so they need not wait for a disk."""
+    is_roomy = _MEMORY.is_dir() and shutil.disk_usage(_MEMORY).free > _ROOM
+    with tempfile.TemporaryDirectory(dir=_MEMORY if is_roomy else None) as created:
         yield Path(created)
