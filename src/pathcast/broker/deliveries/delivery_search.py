@@ -10,7 +10,7 @@ begins in the past, or one whose pattern nobody waited for at the time) are read
 
 Invariant: the answer is that of the document, the version and the guard alone, whichever way it was found.
 Cost: the index, microseconds per version; the log, some 3 ms per version and 20 µs per document. A call searches at
-most `_SEARCHES` versions and reads at most `_SCAN` documents of each.
+most `SEARCHES` versions and reads at most `_SCAN` documents of each.
 """
 
 from collections.abc import Mapping, Sequence
@@ -32,7 +32,7 @@ from .feed_matches import LatestMatches
 # Records that one call reads from the log at most, so that a caller sees progress.
 _SCAN: Final = 4_096
 # Versions, and parts of them under one guard, that one call searches at most, for the same reason.
-_SEARCHES: Final = 16
+SEARCHES: Final = 16
 # Matches that are looked at together where a guard may hide them.
 _MASKED: Final = 1_024
 
@@ -115,7 +115,7 @@ class DeliverySearch:
                 )
                 found += sequences
                 searches += 1
-                if reached < last or (searches == _SEARCHES and reached <= head):
+                if reached < last or (searches == SEARCHES and reached <= head):
                     return Found(found, max(position, reached - 1), waits)
         return Found(found, max(position, head))
 

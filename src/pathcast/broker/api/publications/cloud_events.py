@@ -14,11 +14,12 @@ from .json_list_items import items
 
 # Events per request: one request must not occupy the sequencer for long.
 EVENTS: Final = 1_024
-# Braces up to which a batch is decoded at once: each may begin an event, and decoding millions would take seconds.
-_BRACES: Final = 1 << 16
+# Events up to which a batch is decoded at once: decoding millions would take seconds. Each has a brace, and more bytes.
+_DECODED: Final = 1 << 16
+_EVENT_BYTES: Final = len('{"id":""},')
 
 
-class CloudEvent(Struct):
+class CloudEvent(Struct, gc=False):
     """A CloudEvent in JSON, with the attributes that matter here; extensions are ignored."""
 
     id: str
@@ -50,21 +51,28 @@ class CloudEvent(Struct):
                 raise ProblemError(
                     400, f"data_base64 of event {self.id!r} is not Base64: {error}; encode the document in Base64"
                 ) from None
-        attributes = {"source": self.source, "type": self.type, "subject": self.subject}
-        attributes |= {"traceparent": self.traceparent, "dataschema": self.dataschema}
-        given = {key: value for key, value in attributes.items() if value}
+        given = {"source": self.source} if self.source else {}
+        if self.type:
+            given["type"] = self.type
+        if self.subject:
+            given["subject"] = self.subject
+        if self.traceparent:
+            given["traceparent"] = self.traceparent
+        if self.dataschema:
+            given["dataschema"] = self.dataschema
         return Publication(body, self.id, self.datacontenttype, given)
 
 
 # An event of a batch, or why it is none.
 Event = CloudEvent | ProblemError
+_decoder: Final = json.Decoder(list[CloudEvent])
 
 
 def events_of(body: bytes) -> Sequence[Event]:
     """The events of a batch; in place of one that is no CloudEvent, what is wrong with it."""
-    if body.count(b"{") <= _BRACES:
+    if len(body) <= _EVENT_BYTES * _DECODED or body.count(b"{") <= _DECODED:
         try:
-            whole: list[CloudEvent] = json.decode(body, type=list[CloudEvent])
+            whole = _decoder.decode(body)
         except (MsgspecError, UnicodeDecodeError, RecursionError):
             pass  # it is decoded again, event by event
         else:
