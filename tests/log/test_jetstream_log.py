@@ -4,6 +4,7 @@ import asyncio
 import json
 import shutil
 from collections.abc import Iterator
+from contextlib import closing
 from itertools import count
 from pathlib import Path
 from random import Random
@@ -232,6 +233,27 @@ def test_a_lost_connection_does_not_wait_for_an_answer(own_server, name):
     log = JetStreamLog.open(own_server.url, name)
     assert log.head in {3, 4}
     log.close()
+
+
+def test_appends_do_not_wait_for_the_data_of_a_checkpoint(nats_server, name, monkeypatch):
+    log = JetStreamLog.open(nats_server.url, name)
+    log.append(records(10))
+    put = log._parts.put
+
+    def slow(use: str, *data: bytes) -> str:
+        appending = Thread(target=log.append, args=(records(5, 11),), daemon=True)
+        appending.start()
+        appending.join(60)
+        assert not appending.is_alive(), "the append waits"
+        return put(use, *data)
+
+    monkeypatch.setattr(log._parts, "put", slow)
+    log.write_checkpoint(10, b"ten")
+    assert log.checkpoint() == (10, b"ten")
+    assert contents(log) == as_given(records(15))
+    log.close()
+    with closing(JetStreamLog.open(nats_server.url, name)) as again:
+        assert (again.head, again.checkpoint()) == (15, (10, b"ten"))
 
 
 def test_large_bodies_and_metas_are_read_as_they_were_appended(nats_server, name, request):

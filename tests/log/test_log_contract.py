@@ -1,6 +1,7 @@
 """The contract of logs (log_contract.py), for each kind of log."""
 
 import pickle
+from contextlib import closing
 from itertools import pairwise
 from random import Random
 from threading import Event, Thread
@@ -178,6 +179,36 @@ def test_only_the_latest_checkpoint_is_kept(log):
     large = Random(3).randbytes(3_000_000)
     log.write_checkpoint(100, large)
     assert log.checkpoint() == (100, large)
+
+
+def test_the_data_of_a_checkpoint_may_come_in_pieces(log):
+    log.append(records(9))
+    for pieces in (
+        [],
+        [b""],
+        [b"ni", b"", b"ne"],
+        [Random(size).randbytes(size) for size in (1, 700_000, 3, 2_000_000)],
+    ):
+        log.write_checkpoint(9, *pieces)
+        assert log.checkpoint() == (9, b"".join(pieces))
+    assert log.trim(9) <= 9
+
+
+def test_one_thread_trims_while_another_appends(log, place, request):
+    appending = Thread(target=lambda: [log.append(records(1, number)) for number in range(1, 201)])
+    appending.start()
+    while appending.is_alive():
+        head = log.head
+        log.write_checkpoint(head, b"state")
+        log.trim(max(1, head - 20))
+    appending.join()
+    first = log.first
+    assert first > 1 or request.node.callspec.params["place"] not in TRIMMED_IN_SMALL_UNITS
+    expected = [(number, b"<n>%d</n>" % number) for number in range(first, 201)]
+    assert [(entry.sequence, entry.body) for entry in log.read(first)] == expected
+    log.close()
+    with closing(place.open()) as again:
+        assert [(entry.sequence, entry.body) for entry in again.read(first)] == expected
 
 
 def test_a_checkpoint_is_of_records_in_the_log_and_never_goes_back(log):

@@ -52,7 +52,7 @@ def state_without_subscriptions(state: SavedState) -> bytes:
 
 def with_subscriptions(rest: bytes, count: int, encoded: Sequence[bytes]) -> list[bytes]:
     """A checkpoint in pieces; `encoded` has `count` subscriptions, one after the other."""
-    return [rest, msgpack.encode("subscriptions"), b"\xdd" + count.to_bytes(4, "big"), *encoded]
+    return [rest + msgpack.encode("subscriptions") + b"\xdd" + count.to_bytes(4, "big"), *encoded]
 
 
 def is_outdated(data: bytes) -> bool:
