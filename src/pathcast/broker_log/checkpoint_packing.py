@@ -7,7 +7,7 @@
 The thread that applies records also calls `pack`, a few thousand subscriptions at a time, with other work in between.
 
 Invariant: the pieces are the state as of `sequence`, whatever is applied before the last subscription is packed.
-Cost: 1.5 µs per subscription, 0.3 µs if a snapshot has it; to begin, 15 ns per subscription.
+Cost: 1 µs per subscription, less if a snapshot has it; to begin, 28 ns per subscription (28 ms for a million).
 """
 
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 from .checkpoint_format import with_subscriptions
 from .standing_subscription import SavedSubscription, StandingSubscription, encode_subscription
 
-# Subscriptions that are packed at a time, in some 3 ms.
+# Subscriptions that are packed at a time, in some 2 ms.
 MOST: Final = 2_000
 
 
