@@ -60,8 +60,11 @@ def no_process_in_a_fast_run(request: pytest.FixtureRequest) -> Iterator[None]:
     def refused(*_: object, **__: object) -> None:
         pytest.fail("this test starts a process: mark it with @pytest.mark.slow")
 
+    from pathcast.kernels.compilation import compiler_process
+
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(subprocess.Popen, "__init__", refused)
+        patch.setattr(compiler_process, "_python", str)  # kernels that are missing are compiled here
         yield
 
 

@@ -4,7 +4,8 @@ A signature is a string: `int64(ro_i4[::1], i8[::1], i4[:, ::1])`. The kernel on
 accepts read-only arrays such as memory-mapped ones; otherwise each combination would need its own version. Kernels
 release the GIL (except brief ones), do not allocate per element, and use NumPy's rules for division.
 
-Invariant: a process whose kernels are all on disk does not import Numba (`machine_code.py`).
+Invariant: no process imports Numba to run kernels: the compiled kernels are on disk (`machine_code.py`), or a process
+that only compiles makes them (`compiler_process.py`).
 Cost: compiled code loads in half a millisecond; compiling takes a second or more, once per source (`kernel_cache.py`).
 """
 
@@ -56,14 +57,24 @@ def _loaded(signature: str | None, function: Function, brief: bool) -> "Kernel":
 
 
 def _compiled(signature: str | None, function: Function, brief: bool) -> MachineCode:
-    from .numba_compilation import machine_code_of
-
     if not COMPILED and sys.stderr.isatty():
         print("Pathcast is compiling its kernels (once, less than 30 s) …", file=sys.stderr, flush=True)  # noqa: T201
     start = time.perf_counter()
-    code = machine_code_of(signature, function, brief)
+    code = (None if ALL_LATE else _compiled_elsewhere(function)) or _compiled_here(signature, function, brief)
     COMPILED[f"{function.__module__}.{function.__qualname__}"] = time.perf_counter() - start
     return code
+
+
+def _compiled_elsewhere(function: Function) -> MachineCode | None:
+    from .compiler_process import code_of
+
+    return code_of(function)
+
+
+def _compiled_here(signature: str | None, function: Function, brief: bool) -> MachineCode:
+    from .numba_compilation import machine_code_of
+
+    return machine_code_of(signature, function, brief)
 
 
 class KernelFunction:
@@ -118,6 +129,10 @@ class LazyKernel:
                 self._loaded = _loaded(self._signature, self.py_func, self._brief)
             return self._loaded
 
+    def compiled(self) -> MachineCode:
+        """The machine code, compiled by this process."""
+        return _compiled_here(self._signature, self.py_func, self._brief)
+
     def __call__(self, *arguments: Any) -> Any:
         return (self._loaded or self.ready())(*arguments)
 
@@ -140,7 +155,7 @@ def apart(function: Function) -> Function:
     return KernelFunction(function, "apart")
 
 
-# Whether all kernels are compiled on their first call rather than on import: see `ahead_of_time.py`.
+# Whether this process only compiles: kernels are compiled on request rather than on import, and by this process.
 ALL_LATE = False
 # Seconds that this process spent compiling, by kernel.
 COMPILED: dict[str, float] = {}
