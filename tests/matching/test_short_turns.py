@@ -88,3 +88,16 @@ def test_a_pattern_is_indexed_by_the_thread_that_adds_it_while_documents_are_mat
     subscriptions.replace(number, "/e")
     assert known_to(matcher) == 5
     assert matcher.match("<e/>").ids.tolist() == [number]
+
+
+def test_changes_during_a_long_match_are_indexed_some_at_a_time() -> None:
+    subscriptions, matcher = matcher_of("/a")
+    matcher._turns.begin(b"<a/>")
+    for number in range(100):
+        subscriptions.add(f"/a[@k = {number}]")
+        assert len(subscriptions) - known_to(matcher) < 16
+    matcher._turns.end()
+    before = known_to(matcher)
+    for number in range(100):  # many are indexed together
+        subscriptions.add(f"/b[@k = {number}]")
+    assert known_to(matcher) == before

@@ -33,6 +33,11 @@ class ShortTurns:
         self._was_long = False
         self._begun = 0.0  # the turn that keeps the GIL
 
+    @property
+    def in_progress(self) -> bool:
+        """Whether a thread matches a single document."""
+        return bool(self._matching)
+
     def begin(self, document: object) -> None:
         """Begin to match a document."""
         self._matching.add(get_ident())
