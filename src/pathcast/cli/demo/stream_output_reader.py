@@ -8,7 +8,8 @@ def columns_of(place: Path, *names: str) -> list[list[Any]]:
     """Some columns of the Parquet files below a folder; empty columns if nothing was written."""
     import pyarrow.dataset as ds
 
-    if not place.exists():
+    found = ds.dataset(place, format="parquet", partitioning="hive") if place.exists() else None
+    if found is None or not found.files:
         return [[] for _ in names]
-    table = ds.dataset(place, format="parquet", partitioning="hive").to_table(columns=list(names))
+    table = found.to_table(columns=list(names))
     return [table[name].to_pylist() for name in names]

@@ -3,7 +3,8 @@
     feed demo-story     <step name="kill">…</step>                                  a document per step
     feed overlay        <overlay><link sender="r1" router="r2" messages="…" bytes="…" annotations="…" …/>…</overlay>
 
-The page `/overlay` shows the newest overlay and all steps. Both are ordinary documents, so curl receives them, too.
+The page `/overlay` shows the newest overlay and all steps. Both are ordinary documents, so curl receives them, too. The
+overlay is published again with each micro-batch that has changed its traffic.
 """
 
 from pathlib import Path
@@ -24,16 +25,27 @@ OVERLAY: Final = "overlay"
 class WorkbenchStory:
     """Publishes the demo's story to a broker, which may be killed and started again meanwhile."""
 
-    def __init__(self, client: "Client") -> None:
-        self._client = client
+    def __init__(self, client: "Client", folder: Path) -> None:
+        """`folder`: where the stream writes."""
+        self._client, self._folder = client, folder
+        self._overlay = ""
 
     def tell(self, step: str, text: str) -> None:
-        """Publish one step."""
+        """Publish one step, and the overlay if its traffic has changed."""
         self._client.publish(STORY, f"<step name={quoteattr(step)}>{escape(text)}</step>")
+        self._show_overlay()
 
-    def begin(self, folder: Path, documents: int, subscriptions: int) -> None:
+    def _show_overlay(self) -> None:
+        try:
+            overlay = overlay_document(self._folder)
+        except FileNotFoundError:
+            return  # the stream is writing a micro-batch again: the next step shows it
+        if overlay != self._overlay:
+            self._client.publish(OVERLAY, overlay)
+            self._overlay = overlay
+
+    def begin(self, documents: int, subscriptions: int) -> None:
         """The scene, and the overlay without traffic."""
-        self._client.publish(OVERLAY, overlay_document(folder))
         self.tell(
             "publishers",
             f"Five publishers have {documents:,} market reports, each in a schema of its own. Readers have "
@@ -47,9 +59,8 @@ class WorkbenchStory:
         )
         self.tell("joins", "Stocks and reviews are extracted from the reports and joined for investors.")
 
-    def check(self, folder: Path, lines: "list[Line]") -> None:
-        """The traffic of the stream, and whether its output is right."""
-        self._client.publish(OVERLAY, overlay_document(folder))
+    def check(self, lines: "list[Line]") -> None:
+        """Whether the output of the stream is right."""
         self.tell("check", _shown(lines))
 
     def check_broker(self, lines: "list[Line]", before: int) -> None:

@@ -12,6 +12,7 @@ const STEPS = { publishers: "Publishers", mediation: "Mediation", routers: "Rout
 
 const graph = h("div", { class: "box" });
 const steps = h("ol", { class: "story" });
+const none = h("p", { class: "note" }, "Nothing yet.");
 const status = h("div", { role: "status" });
 let after = 0;
 
@@ -82,7 +83,20 @@ function draw(document) {
 function step(each) {
   const [found] = elements(each.body);
   const name = found?.attributes.name ?? "";
-  return h("li", { class: name === "kill" ? "kill" : name === "check" || name === "broker" ? "good" : "" }, h("b", {}, STEPS[name] ?? name), " ", h("span", { class: "muted" }, when(each.time)), h("p", {}, found?.text ?? ""));
+  return h("li", { "data-step": name, class: name === "kill" ? "kill" : name === "check" || name === "broker" ? "good" : "" }, h("b", {}, STEPS[name] ?? name), " ", h("span", { class: "muted" }, when(each.time)), h("p", {}, found?.text ?? ""));
+}
+
+/** Add steps. Micro-batches that follow each other are one item, which says how many they are. */
+function tell(each) {
+  const item = step(each);
+  const last = steps.lastElementChild;
+  if (item.dataset.step !== "batch" || last?.dataset.step !== "batch") {
+    steps.append(item);
+    return;
+  }
+  item.dataset.count = Number(last.dataset.count ?? 1) + 1;
+  item.firstElementChild.textContent = `${count(Number(item.dataset.count))} micro-batches`;
+  last.replaceWith(item);
 }
 
 /** Everything up to now, and then what comes. */
@@ -92,10 +106,11 @@ async function follow() {
     try {
       const [story, overlay] = await Promise.all(names.map((feed) => get("/v1/documents", { feed, after, limit: feed === STORY ? 200 : 1, bodies: "inline" })));
       if (overlay.documents.length) draw(overlay.documents[0]);
-      steps.append(...story.documents.reverse().map(step));
-      if (!steps.childNodes.length && !graph.childNodes.length) {
+      story.documents.reverse().forEach(tell);
+      if (!graph.childNodes.length) {
         show(graph, h("p", { class: "empty" }, "No overlay yet. Run ", h("code", {}, "make demo"), ": its broker shows the demo's routers and story here while it runs."));
       }
+      none.hidden = Boolean(steps.childNodes.length);
       const seen = Math.max(after, ...[...story.documents, ...overlay.documents].map((each) => each.sequence));
       if (seen > after) after = seen;
       show(status);
@@ -116,7 +131,7 @@ begin(async () => {
     main,
     heading("Overlay", "The demo: reports of five publishers pass through mediation, routers and joins; the stream is killed, the broker is killed, and nothing is lost."),
     status,
-    h("div", { class: "columns" }, graph, h("section", { class: "box" }, h("h2", {}, "What happens"), steps)),
+    h("div", { class: "columns" }, graph, h("section", { class: "box" }, h("h2", {}, "What happens"), none, steps)),
   );
   follow();
 });
