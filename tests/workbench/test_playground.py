@@ -127,6 +127,10 @@ def test_a_trial_returns_parts_in_bytes_and_why(broker: Served) -> None:
     assert document.encode()[part["begin"] : part["end"]] == b"<p>1</p>"
     assert (found["matches"], found["selected"], found["normal_form"]) == (True, 1, "//p")
     assert "nearest" not in found
+    for declared in ("ISO-8859-1", "UTF-16", "UTF-8"):  # what is tried is a text, whatever its bytes once were
+        text = f"<?xml version='1.0' encoding = '{declared}' standalone='yes'?>{document}"
+        (part,) = _try(broker, xpath="//p[../text() = 'ä']", document=text)["parts"]
+        assert text.encode()[part["begin"] : part["end"]] == b"<p>1</p>"
     missed = _try(broker, xpath="//p[. = 2]", document=document)
     assert (missed["matches"], missed["parts"], missed["nearest"]) == (False, [], "`p` is 1, wanted 2, line 1")
 

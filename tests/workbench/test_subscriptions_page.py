@@ -53,7 +53,7 @@ def _carry_out(page: Page, broker: Served) -> None:
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_role("alert")).to_contain_text("column 5: expected a path")
     page.get_by_label("XPath expression").fill("//b")
-    page.get_by_label("Attempts until it is a dead letter").fill("1")
+    page.get_by_label("Largest number of attempts").fill("1")
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_role("heading", name="bees")).to_be_visible()
     expect(page.get_by_text("1 of 1 subscription")).to_be_visible()
@@ -96,7 +96,7 @@ def test_a_search_goes_on_until_a_page_is_full_and_pages_follow(page: Page, brok
     lines = [json.dumps({"id": f"s{n:05}", "xpath": f"//k{n % 7}", "subscriber": f"u{n % 3}"}) for n in range(30_000)]
     broker.http.post("/v1/subscriptions", content="\n".join(lines)).raise_for_status()
     ready(page, "/subscriptions")
-    rows = page.locator("tbody tr[data-id]")
+    rows = page.locator("tbody tr[data-key]")
     expect(page.get_by_text("50 of 30,000 subscriptions")).to_be_visible()
     page.get_by_role("button", name="More").click()
     expect(rows).to_have_count(100)

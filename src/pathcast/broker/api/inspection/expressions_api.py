@@ -7,6 +7,7 @@ Nothing is saved. One request at a time is tried and one is counted, so trials n
 """
 
 import asyncio
+import re
 import time
 from collections.abc import Iterator
 from typing import Any, Final, NotRequired, TypedDict
@@ -38,6 +39,10 @@ PARTS: Final = 500
 COUNTED: Final = 1_000
 SECONDS: Final = 2.0
 _EXPRESSION: Final = 64 << 10
+# The encoding that a document declares, which is not the one of its text.
+_ENCODING: Final = re.compile(
+    r"""<\?xml[^?>]{1,200}?(\s{1,9}encoding\s{0,9}=\s{0,9}(?:"[\w.-]{1,40}"|'[\w.-]{1,40}'))""", re.ASCII
+)
 # JSON may spell each byte of a document with six.
 _ESCAPED: Final = 6
 HANDLING: Final = {
@@ -135,9 +140,18 @@ async def try_expression(request: Request) -> Response:
             body, limits = await asyncio.to_thread(_logged, access, broker, wanted.sequence), UNLIMITED
         else:
             assert wanted.document is not None
-            body = wanted.document.encode("utf-8", "surrogatepass")
+            body = _as_utf8(wanted.document)
         content = await asyncio.to_thread(_tried, wanted, pattern, body, limits)
     return answer(content)
+
+
+def _as_utf8(text: str) -> bytes:
+    """A text in UTF-8, with blanks instead of a declared encoding: places in it stay where they are."""
+    declared = _ENCODING.match(text)
+    if declared is not None:
+        begin, end = declared.span(1)
+        text = text[:begin] + " " * (end - begin) + text[end:]
+    return text.encode("utf-8", "surrogatepass")
 
 
 @describes(

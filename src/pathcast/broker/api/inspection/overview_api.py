@@ -7,6 +7,7 @@ how many subscriptions it has, its feeds, and problems of its own subscriptions.
 import time
 from collections.abc import Iterator
 from typing import Final, NotRequired, TypedDict
+from urllib.parse import quote
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -25,15 +26,17 @@ _WAITING: Final = 1_000
 _WINDOW: Final = "in the last 10 minutes"
 # Troubled subscriptions that an overview names.
 _NAMED: Final = 20
+_DEAD_LETTERS: Final = "/dead-letters"
 
 
 class BrokerProblem(TypedDict):
-    """What is wrong, and what to do. `subscription`: the one that it is about."""
+    """What is wrong, and what to do. `subscription`: the one that it is about; `page`: where the workbench shows it."""
 
     severity: str
     problem: str
     remedy: str
     subscription: NotRequired[str]
+    page: NotRequired[str]
 
 
 class Totals(TypedDict):
@@ -122,27 +125,26 @@ def _of_tenant(access: Access, broker: Broker) -> Iterator[BrokerProblem]:
                 "warning",
                 f"More subscriptions than the {_NAMED} named here have dead letters or a disabled webhook.",
                 "Open the dead letters page: it lists them all.",
+                page=_DEAD_LETTERS,
             )
             return
         if standing.disabled is not None:
-            yield {
-                **_problem(
-                    "error",
-                    f"Subscription {id} sends nothing to its webhook: {standing.disabled}.",
-                    "Repair the receiver, then save the subscription again.",
-                ),
-                "subscription": id,
-            }
+            yield _problem(
+                "error",
+                f"Subscription {id} sends nothing to its webhook: {standing.disabled}.",
+                "Repair the receiver, then save the subscription again.",
+                subscription=id,
+                page=f"/subscriptions?id={quote(id, safe='')}",
+            )
         if standing.dead is not None and standing.dead.letters:
             count = len(standing.dead.letters)
-            yield {
-                **_problem(
-                    "warning",
-                    f"Subscription {id} has {count:,} dead {'letter' if count == 1 else 'letters'}.",
-                    "Open the dead letters page: correct the cause, then replay them.",
-                ),
-                "subscription": id,
-            }
+            yield _problem(
+                "warning",
+                f"Subscription {id} has {count:,} dead {'letter' if count == 1 else 'letters'}.",
+                "Open the dead letters page: correct the cause, then replay them.",
+                subscription=id,
+                page=_DEAD_LETTERS,
+            )
 
 
 def _of_broker(broker: Broker, activity: RecentActivity) -> Iterator[BrokerProblem]:
@@ -170,6 +172,7 @@ def _of_broker(broker: Broker, activity: RecentActivity) -> Iterator[BrokerProbl
             "warning",
             f"{kept:,} unreadable {'document was' if kept == 1 else 'documents were'} kept as dead letters {_WINDOW}.",
             "Open the dead letters page: it shows the reason and the place, and publishes a corrected document.",
+            page=_DEAD_LETTERS,
         )
     if (over_quota := int(activity.since("problems 429"))) > 0:
         yield _problem(
@@ -182,6 +185,7 @@ def _of_broker(broker: Broker, activity: RecentActivity) -> Iterator[BrokerProbl
             "warning",
             f"{failed:,} webhook {'request' if failed == 1 else 'requests'} failed {_WINDOW}.",
             "Look for subscriptions with a last error; the broker sends the deliveries again.",
+            page="/subscriptions?trouble",
         )
     if broker.requests_waiting > _WAITING:
         yield _problem(
@@ -197,8 +201,15 @@ def _of_broker(broker: Broker, activity: RecentActivity) -> Iterator[BrokerProbl
         )
 
 
-def _problem(severity: str, problem: str, remedy: str) -> BrokerProblem:
-    return {"severity": severity, "problem": problem, "remedy": remedy}
+def _problem(
+    severity: str, problem: str, remedy: str, *, page: str | None = None, subscription: str | None = None
+) -> BrokerProblem:
+    found: BrokerProblem = {"severity": severity, "problem": problem, "remedy": remedy}
+    if subscription is not None:
+        found["subscription"] = subscription
+    if page is not None:
+        found["page"] = page
+    return found
 
 
 def _totals(activity: RecentActivity) -> Totals:

@@ -7,22 +7,22 @@ const LEFT = 46;
 const BOTTOM = 20;
 const TOP = 8;
 
-/** A chart of some series: {label, values, className}; `format` writes values of the axis. */
-export function chart(title, format) {
+/** A chart of some series: {label, values, className}; `format` writes values of the axis, which may be logarithmic. */
+export function chart(title, format, { logarithmic = false } = {}) {
   const legend = h("div", { class: "legend" });
   const figure = s("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": title, class: "chart" });
   const box = h("section", { class: "box" }, h("div", { class: "boxhead" }, h("h2", {}, title), legend), figure);
-  return { box, draw: (times, series) => draw(figure, legend, times, series, format, title) };
+  return { box, draw: (times, series) => draw(figure, legend, times, series, format, title, logarithmic) };
 }
 
-function draw(figure, legend, times, series, format, title) {
+function draw(figure, legend, times, series, format, title, logarithmic) {
   const known = series.flatMap((each) => each.values).filter((value) => value !== null);
-  const top = nice(Math.max(...known, 0));
+  const { height, ticks } = logarithmic ? logarithm(known) : linear(known);
   const x = (at) => LEFT + ((WIDTH - LEFT - 4) * at) / Math.max(1, times.length - 1);
-  const y = (value) => TOP + (HEIGHT - TOP - BOTTOM) * (1 - value / top);
-  const lines = [0, 0.5, 1].map((part) => [
-    s("line", { x1: LEFT, x2: WIDTH, y1: y(part * top), y2: y(part * top), class: "grid" }),
-    s("text", { x: LEFT - 6, y: y(part * top) + 4, "text-anchor": "end" }, format(part * top)),
+  const y = (value) => TOP + (HEIGHT - TOP - BOTTOM) * (1 - height(value));
+  const lines = ticks.map((value) => [
+    s("line", { x1: LEFT, x2: WIDTH, y1: y(value), y2: y(value), class: "grid" }),
+    s("text", { x: LEFT - 6, y: y(value) + 4, "text-anchor": "end" }, format(value)),
   ]);
   const ages = times.length > 1 ? [0, Math.floor((times.length - 1) / 2), times.length - 1] : [];
   const labels = ages.map((at, place) =>
@@ -55,6 +55,22 @@ function path(values, x, y) {
     pen = "L";
   });
   return found;
+}
+
+/** How high a value stands, from 0 to 1, and which values the axis names. */
+function linear(values) {
+  const top = nice(Math.max(...values, 0));
+  return { height: (value) => value / top, ticks: [0, top / 2, top] };
+}
+
+function logarithm(values) {
+  const powers = values.filter((value) => value > 0).map(Math.log10);
+  const low = Math.floor(Math.min(...powers, 0));
+  const high = Math.max(low + 1, Math.ceil(Math.max(...powers, low)));
+  const every = Math.ceil((high - low) / 4);
+  const ticks = [];
+  for (let power = low; power <= high; power += every) ticks.push(10 ** power);
+  return { height: (value) => (Math.log10(Math.max(value, 10 ** low)) - low) / (high - low), ticks };
 }
 
 function nice(value) {

@@ -22,9 +22,8 @@ function filled(element, attributes, children) {
 }
 
 function append(element, children) {
-  for (const child of children) {
-    if (Array.isArray(child)) append(element, child);
-    else if (child !== null && child !== undefined && child !== false) element.append(child);
+  for (const child of [children].flat(Infinity)) {
+    if ((child ?? false) !== false) element.append(child);
   }
 }
 
@@ -34,6 +33,19 @@ export function show(element, ...children) {
   append(element, children);
   return element;
 }
+
+/** A table: headings (those of numbers begin with ">") and rows. */
+export function table(columns, rows) {
+  const heads = columns.map((name) => h("th", { scope: "col", class: name.startsWith(">") ? "number" : null }, name.replace(">", "")));
+  return h("div", { class: "scroll" }, h("table", {}, h("thead", {}, h("tr", {}, heads)), Array.isArray(rows) ? h("tbody", {}, rows) : rows));
+}
+
+/** Pairs of a name and a value; one whose value is null, undefined or false is left out. */
+export const facts = (pairs) =>
+  h("dl", { class: "facts" }, pairs.map(([name, value]) => (value ?? false) !== false && [h("dt", {}, name), h("dd", {}, value)]));
+
+/** A box that says what to do while it is empty. */
+export const empty = (...text) => h("div", { class: "box empty" }, text);
 
 /** The main part of the page. */
 export const main = document.getElementById("main");

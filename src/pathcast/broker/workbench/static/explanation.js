@@ -29,3 +29,10 @@ function finding(step, go) {
     step.parts.length ? h("ul", { class: "steps" }, step.parts.map((part) => finding(part, go))) : "",
   );
 }
+
+/** What is wrong with an expression, with its place; undefined if an error is about something else. */
+export function wrongExpression(error) {
+  if (!error.content?.explanation) return undefined;
+  const [what, expression, place, ...advice] = error.content.explanation.split("\n");
+  return h("div", {}, h("p", {}, what), h("pre", { class: "source" }, [expression, place].join("\n")), h("p", { class: "hint spaced" }, advice.map((line) => line.trim()).join(" ")));
+}

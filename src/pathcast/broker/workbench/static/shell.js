@@ -24,7 +24,7 @@ function showSession(who) {
 
 /** An error as a box. */
 export function failure(error) {
-  return h("div", { class: "box bad", role: "alert" }, h("strong", {}, "This did not work. "), error.message);
+  return h("div", { class: "box bad", role: "alert" }, h("strong", {}, "This did not work: "), error.message);
 }
 
 /** The switch between light and dark. */

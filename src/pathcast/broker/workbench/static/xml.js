@@ -80,22 +80,6 @@ function item(node, depth) {
   return h("li", {}, h("details", { open: depth < 4 }, h("summary", {}, label), h("ul", { class: "tree" }, node.children.map((child) => item(child, depth + 1)))));
 }
 
-/** The text of a document's bytes, by its byte order mark or declaration; null if it is not text. */
-export function textOf(data) {
-  const head = new TextDecoder("latin1").decode(data.subarray(0, 200));
-  let name = /^<\?xml[^>]*encoding\s*=\s*["']([A-Za-z0-9._-]+)["']/.exec(head)?.[1] ?? "utf-8";
-  if (data[0] === 0xff && data[1] === 0xfe) name = "utf-16le";
-  if (data[0] === 0xfe && data[1] === 0xff) name = "utf-16be";
-  for (const encoding of [name, "utf-8"]) {
-    try {
-      return new TextDecoder(encoding, { fatal: true }).decode(data);
-    } catch {
-      // Unknown, or not in this encoding: the next one.
-    }
-  }
-  return null;
-}
-
 /** Bytes in hexadecimal, sixteen per line. */
 export function hexadecimal(data, most = 4096) {
   const lines = [];

@@ -1,9 +1,12 @@
 // Feeds: documents as they come; for each, who gets it and why, its structure, and its bytes.
-import { announce, bytes, count, h, heading, main, plural, show, when } from "../dom.js";
-import { get, post, request } from "../api.js";
+import { bytes, count, facts, h, heading, main, plural, show, when } from "../dom.js";
+import { get, post } from "../api.js";
 import { begin, failure } from "../shell.js";
 import { explanation } from "../explanation.js";
-import { coloured, hexadecimal, textOf, tree } from "../xml.js";
+import { input } from "../definition.js";
+import { list } from "../list.js";
+import { COLUMNS, cells, headOf, placeOf, storedDocument } from "../stored_document.js";
+import { coloured, hexadecimal, tree } from "../xml.js";
 
 const KEPT = 200;
 // Text that is drawn with colours, and at all.
@@ -11,26 +14,21 @@ const COLOURED = 100_000;
 const DRAWN = 1_000_000;
 const feed = h("select", { "aria-label": "Feed", onchange: () => start() });
 const live = h("input", { type: "checkbox", checked: true, onchange: () => follow() });
-const rows = h("tbody", {});
-const status = h("p", { class: "hint", role: "status" });
-const older = h("button", { type: "button", hidden: true, onclick: () => more() }, "Older");
-const details = h("section", { class: "stack", "aria-label": "Document" });
+const found = list({
+  columns: [...COLUMNS, ">Size", "Id"],
+  cells: (each) => [...cells(each), bytes(each.size), [each.id && h("code", {}, each.id), each.error && h("span", { class: "badge bad" }, "dead letter")]],
+  key: (each) => each.sequence,
+  open: async (sequence) => views(await storedDocument(sequence)),
+  none: "Choose a document to see who gets it and why.",
+  label: "Document",
+  parameter: "document",
+  further: ["Older", more],
+});
 let head = 0;
 let next = null;
 let turn = 0;
-let chosen = null;
 
-function row(each) {
-  return h(
-    "tr",
-    { "data-sequence": each.sequence, "aria-selected": String(each.sequence) === chosen ? "true" : null },
-    h("td", {}, h("button", { class: "link", type: "button", onclick: () => open(each.sequence) }, `#${each.sequence}`)),
-    h("td", {}, each.feed),
-    h("td", {}, when(each.time)),
-    h("td", { class: "number" }, bytes(each.size)),
-    h("td", {}, each.id ? h("code", {}, each.id) : "", each.error ? h("span", { class: "badge bad" }, "dead letter") : ""),
-  );
-}
+const say = () => found.say(found.length ? "" : "No documents yet: publish one, and it appears here.", next !== null);
 
 /** The newest documents of the chosen feed, and from then on those that come. */
 async function start() {
@@ -40,23 +38,23 @@ async function start() {
     if (mine !== turn) return;
     head = page.head;
     next = page.next ?? null;
-    show(rows, page.documents.map(row));
-    older.hidden = next === null;
-    status.textContent = page.documents.length ? "" : "No documents yet: publish one, and it appears here.";
+    found.clear();
+    found.add(page.documents);
+    say();
     follow();
   } catch (error) {
-    show(status, failure(error));
+    found.say(error);
   }
 }
 
 async function more() {
   try {
     const page = await get("/v1/documents", { feed: feed.value, limit: 50, before: next });
-    rows.append(...page.documents.map(row));
+    found.add(page.documents);
     next = page.next ?? null;
-    older.hidden = next === null;
+    say();
   } catch (error) {
-    announce(error.message, "bad");
+    found.say(error, true);
   }
 }
 
@@ -71,74 +69,59 @@ async function follow() {
     try {
       const page = await get("/v1/documents", { feed: feed.value, after: head, wait: 20, limit: KEPT });
       if (mine !== turn || !live.checked) return;
-      if (page.documents.length) {
-        head = page.documents[0].sequence;
-        page.documents.forEach((each) => addFeed(each.feed));
-        rows.prepend(...page.documents.map(row));
-        while (rows.children.length > KEPT) rows.lastElementChild.remove();
-        status.textContent = "";
-      }
+      head = page.documents[0]?.sequence ?? head;
+      page.documents.forEach((each) => addFeed(each.feed));
+      found.prepend(page.documents, KEPT);
+      say();
     } catch (error) {
       if (mine !== turn) return;
-      status.textContent = `Waiting for the broker: ${error.message}.`;
+      found.say(`Waiting for the broker: ${error.message}.`);
       await new Promise((done) => setTimeout(done, 2000));
     }
   }
 }
 
-async function open(sequence) {
-  chosen = String(sequence);
-  history.replaceState(null, "", `/feeds?document=${sequence}`);
-  for (const each of rows.children) {
-    if (each.dataset.sequence === chosen) each.setAttribute("aria-selected", "true");
-    else each.removeAttribute("aria-selected");
-  }
-  try {
-    const [listed, answer] = await Promise.all([get("/v1/documents", { before: Number(sequence) + 1, after: Number(sequence) - 1, limit: 1 }), request("GET", `/v1/documents/${sequence}`, undefined, { raw: true })]);
-    const data = new Uint8Array(await answer.arrayBuffer());
-    if (chosen === String(sequence)) showDocument(listed.documents[0], data);
-  } catch (error) {
-    show(details, failure(error));
-  }
-}
-
-function showDocument(about, data) {
-  const text = textOf(data);
-  const fact = (name, ...value) => [h("dt", {}, name), h("dd", {}, value)];
-  const views = {
+/** The details of a document. */
+function views({ about, data, text }) {
+  const panels = {
     Structure: () => (text === null ? h("p", { class: "note" }, "Not text.") : tree(text)),
     Source: () => h("pre", { class: "source", tabindex: "0" }, source(text, data)),
     Bytes: () => h("pre", { class: "source", tabindex: "0" }, hexadecimal(data)),
   };
-  const view = h("div", { role: "tabpanel", "aria-label": "Document" });
-  const tabs = Object.keys(views).map((name) => h("button", { type: "button", role: "tab", "aria-selected": "false", onclick: () => choose(name) }, name));
+  const panel = h("div", { role: "tabpanel", "aria-label": "Content" });
+  const tabs = Object.keys(panels).map((name) => h("button", { type: "button", role: "tab", onclick: () => choose(name) }, name));
   const choose = (name) => {
-    tabs.forEach((tab) => tab.setAttribute("aria-selected", String(tab.textContent === name)));
-    show(view, views[name]());
+    for (const tab of tabs) {
+      tab.setAttribute("aria-selected", String(tab.textContent === name));
+      tab.tabIndex = tab.textContent === name ? 0 : -1;
+    }
+    show(panel, panels[name]());
   };
-  show(
-    details,
+  const arrow = (event) => {
+    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    const to = tabs[(tabs.indexOf(event.target) + (step ?? 0) + tabs.length) % tabs.length];
+    if (step) to.focus();
+    if (step) to.click();
+  };
+  choose(about.error ? "Source" : "Structure");
+  return [
     h(
       "div",
       { class: "box" },
-      h("div", { class: "boxhead" }, h("h2", {}, `Document #${about.sequence}`), h("a", { class: "button", href: `/playground?document=${about.sequence}` }, "Try expressions on it")),
-      h(
-        "dl",
-        { class: "facts" },
-        fact("feed", about.feed),
-        fact("time", when(about.time)),
-        fact("size", `${count(about.size)} bytes, ${about.media_type}`),
-        about.id && fact("id", h("code", {}, about.id)),
-        about.schema && fact("schema", about.schema),
-        Object.entries(about.attributes ?? {}).map(([name, value]) => fact(name, value)),
-      ),
+      headOf(about, h("a", { class: "button", href: `/playground?document=${about.sequence}` }, "Try expressions on it")),
+      facts([
+        ["time", when(about.time)],
+        ["size", `${count(about.size)} bytes, ${about.media_type}`],
+        ["id", about.id && h("code", {}, about.id)],
+        ["schema", about.schema],
+        ...Object.entries(about.attributes ?? {}),
+      ]),
     ),
     about.error
-      ? h("div", { class: "box bad" }, h("strong", {}, "A dead letter: "), about.error.reason, about.error.line ? `, line ${about.error.line}` : "", h("p", { class: "spaced" }, h("a", { href: `/dead-letters?document=${about.sequence}` }, "Correct and publish it")))
+      ? h("div", { class: "box bad" }, h("strong", {}, "A dead letter: "), [about.error.reason, placeOf(about.error)].filter(Boolean).join(", "), h("p", { class: "spaced" }, h("a", { href: `/dead-letters?document=${about.sequence}` }, "Correct and publish it")))
       : recipients(about.sequence),
-    h("div", { class: "box" }, h("div", { class: "tabs", role: "tablist" }, tabs), view),
-  );
-  choose(about.error ? "Source" : "Structure");
+    h("div", { class: "box" }, h("div", { class: "tabs", role: "tablist", onkeydown: arrow }, tabs), panel),
+  ];
 }
 
 function source(text, data) {
@@ -149,27 +132,26 @@ function source(text, data) {
 
 /** Who gets the document, and why; and why another subscription does not. */
 function recipients(sequence) {
-  const list = h("ul", { class: "steps" });
+  const rows = h("ul", { class: "steps recipients", tabindex: "0", "aria-label": "Recipients" });
   const title = h("h2", {}, "Who gets it");
-  const others = h("button", { type: "button", hidden: true }, "More");
-  const other = h("input", { type: "text", required: true, spellcheck: "false", placeholder: "id of a subscription" });
+  const others = h("button", { type: "button", hidden: true, onclick: () => load() }, "More");
+  const other = input({ required: true, placeholder: "id of a subscription" });
   const answer = h("div", {});
   let after = null;
-  let found = 0;
-  const load = async () => {
+  async function load() {
     try {
-      const page = await get(`/v1/documents/${sequence}/recipients`, { limit: 50, after });
-      found += page.recipients.length;
-      after = page.next ?? null;
-      list.append(...page.recipients.map((each) => recipient(sequence, each)));
-      title.textContent = found || after === null ? `${plural(found, "subscription")} ${found === 1 ? "gets" : "get"} it${after ? ", so far" : ""}` : "Searching";
+      do {
+        const page = await get(`/v1/documents/${sequence}/recipients`, { limit: 50, after });
+        after = page.next ?? null;
+        rows.append(...page.recipients.map((each) => recipient(sequence, each)));
+      } while (!rows.children.length && after !== null);
+      const size = rows.children.length;
+      title.textContent = `${plural(size, "subscription")}${after === null ? "" : " or more"} ${size === 1 && after === null ? "gets" : "get"} it`;
       others.hidden = after === null;
-      if (!found && after !== null) await load();
     } catch (error) {
-      show(list, failure(error));
+      show(rows, failure(error));
     }
-  };
-  others.addEventListener("click", load);
+  }
   const ask = async (event) => {
     event.preventDefault();
     show(answer, await why(sequence, other.value.trim()));
@@ -179,7 +161,7 @@ function recipients(sequence) {
     "div",
     { class: "box" },
     title,
-    list,
+    rows,
     others,
     h("form", { class: "row spaced", onsubmit: ask }, h("label", { class: "grow" }, h("span", { class: "label" }, "Why does a subscription get it, or not?"), other), h("button", { type: "submit" }, "Explain")),
     answer,
@@ -200,10 +182,10 @@ function recipient(sequence, each) {
 
 async function why(sequence, id) {
   try {
-    const found = (await post("/v1/explain", undefined, { query: { sequence, subscription: id } })).subscriptions[0];
+    const [{ matches, detail, reason, steps }] = (await post("/v1/explain", undefined, { query: { sequence, subscription: id } })).subscriptions;
     return [
-      h("p", {}, h("span", { class: `badge ${found.matches ? "good" : "warn"}` }, found.matches ? "gets it" : "does not get it"), " ", found.matches ? "" : found.detail ?? found.reason),
-      found.steps ? explanation(found.steps) : "",
+      h("p", {}, h("span", { class: `badge ${matches ? "good" : "warn"}` }, matches ? "gets it" : "does not get it"), " ", matches ? "" : detail ?? reason),
+      steps && explanation(steps),
     ];
   } catch (error) {
     return failure(error);
@@ -223,21 +205,13 @@ begin(async () => {
     h(
       "div",
       { class: "columns" },
-      h(
-        "div",
-        { class: "box" },
-        h("div", { class: "row" }, h("label", { class: "grow" }, h("span", { class: "label" }, "Feed"), feed), h("label", { class: "check" }, live, "live")),
-        status,
-        h("div", { class: "scroll" }, h("table", {}, h("thead", {}, h("tr", {}, ["Document", "Feed", "Time", "Size", "Id"].map((name) => h("th", { scope: "col", class: name === "Size" ? "number" : null }, name)))), rows)),
-        h("p", { class: "spaced" }, older),
-      ),
-      details,
+      h("div", { class: "box" }, h("div", { class: "row" }, h("label", { class: "grow" }, h("span", { class: "label" }, "Feed"), feed), h("label", { class: "check" }, live, "live")), found.element),
+      found.details,
     ),
   );
-  show(details, h("div", { class: "box empty" }, "Choose a document."));
   await Promise.all([
     start(),
     get("/v1/feeds").then(({ feeds }) => feeds.forEach((each) => addFeed(each.name))),
-    query.has("document") && open(query.get("document")),
+    query.has("document") && found.choose(query.get("document")),
   ]);
 });

@@ -14,7 +14,7 @@ begin(async (asked) => {
     ? {
         documents: chart("Documents per second", compact),
         deliveries: chart("Deliveries per second", compact),
-        publish: chart("Latency of publishing", duration),
+        publish: chart("Latency", duration, { logarithmic: true }),
         lag: chart("Lag of subscriptions, in records", compact),
       }
     : {};
@@ -48,7 +48,7 @@ function showProblems(place, found) {
           "article",
           { class: `problem ${each.severity}` },
           h("span", { class: "icon", "aria-hidden": "true" }, ICONS[each.severity]),
-          h("div", {}, h("p", { class: "what" }, each.problem, each.subscription ? [" ", h("a", { href: `/subscriptions?id=${encodeURIComponent(each.subscription)}` }, "Open it")] : ""), h("p", { class: "remedy" }, each.remedy)),
+          h("div", {}, h("p", { class: "what" }, each.problem, each.page && [" ", h("a", { href: each.page }, "Open")]), h("p", { class: "remedy" }, each.remedy)),
         ),
       )
     : h("article", { class: "problem good" }, h("span", { class: "icon", "aria-hidden": "true" }, "✓"), h("p", { class: "what" }, "No problems."));
@@ -77,9 +77,9 @@ function drawAll(charts, series) {
   charts.documents.draw(times, [{ label: "documents", values: series.documents, className: "one" }]);
   charts.deliveries.draw(times, [{ label: "deliveries", values: series.deliveries, className: "two" }]);
   charts.publish.draw(times, [
-    { label: "median", values: series.publish_p50, className: "one" },
-    { label: "99 %", values: series.publish_p99, className: "two" },
-    { label: "delivery 99 %", values: series.deliver_p99, className: "three" },
+    { label: "publish, median", values: series.publish_p50, className: "one" },
+    { label: "publish, 99 %", values: series.publish_p99, className: "two" },
+    { label: "deliver, 99 %", values: series.deliver_p99, className: "three" },
   ]);
   charts.lag.draw(times, [
     { label: "99 %", values: series.lag_p99, className: "one" },

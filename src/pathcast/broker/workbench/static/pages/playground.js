@@ -1,13 +1,15 @@
 // Try an expression on a document: what it selects, why it matches or not, what it costs, and how often it would match.
-import { announce, bytes, count, debounced, duration, field, h, heading, main, plural, show } from "../dom.js";
+import { announce, bytes, count, debounced, duration, facts, field, h, heading, main, plural, show } from "../dom.js";
 import { create, get, post } from "../api.js";
 import { begin, failure } from "../shell.js";
+import { filters, idInput, input, names, namespaces } from "../definition.js";
 import { documentText } from "../document_text.js";
-import { explanation } from "../explanation.js";
+import { explanation, wrongExpression } from "../explanation.js";
 import { SAMPLES } from "../samples.js";
+import { storedDocument } from "../stored_document.js";
 
-const xpath = h("input", { class: "mono", type: "text", spellcheck: "false", autocomplete: "off", autocapitalize: "off", "aria-describedby": "verdict", oninput: changed });
-const namespaces = h("input", { class: "mono", type: "text", spellcheck: "false", placeholder: "f=urn:feeds m=urn:markets", oninput: changed });
+const xpath = input({ class: "mono", autocapitalize: "off", "aria-describedby": "verdict", oninput: changed });
+const prefixes = input({ class: "mono", placeholder: "f=urn:feeds m=urn:markets", oninput: changed });
 const picker = h("select", { "aria-label": "Sample or document", onchange: pick });
 const editor = documentText("Document", { editable: true, oninput: changed });
 const size = h("span", { class: "hint" });
@@ -20,16 +22,6 @@ const subscribing = h("form", { class: "box", onsubmit: subscribe });
 let latest = 0; // the last request that was sent
 let running = false;
 let waiting = false;
-
-/** The namespaces as they are typed: prefix=uri, separated by spaces. */
-function given() {
-  const found = {};
-  for (const pair of namespaces.value.split(/\s+/).filter(Boolean)) {
-    const at = pair.indexOf("=");
-    if (at > 0) found[pair.slice(0, at)] = pair.slice(at + 1);
-  }
-  return found;
-}
 
 function changed() {
   size.textContent = bytes(new Blob([editor.text]).size);
@@ -62,7 +54,7 @@ async function tryOnce() {
   }
   latest += 1;
   try {
-    const found = await post("/v1/expressions:try", { xpath: expression, namespaces: given(), document: editor.text });
+    const found = await post("/v1/expressions:try", { xpath: expression, namespaces: namespaces(prefixes.value), document: editor.text });
     xpath.removeAttribute("aria-invalid");
     editor.unmark("wrong");
     const marked = editor.mark("selected", found.parts);
@@ -95,33 +87,28 @@ function showFound(found, marked) {
     cost,
     h("h2", {}, "What it costs"),
     h("p", {}, h("span", { class: handling.kind === "trial" ? "badge warn" : "badge accent" }, handling.kind), " ", handling.text),
-    h(
-      "dl",
-      { class: "facts" },
-      h("dt", {}, "normal form"),
-      h("dd", {}, h("code", {}, found.normal_form)),
-      h("dt", {}, "reading this document"),
-      h("dd", {}, duration(handling.read_seconds)),
-      h("dt", {}, "matching it, alone"),
-      h("dd", {}, duration(handling.match_seconds)),
-    ),
+    facts([
+      ["normal form", h("code", {}, found.normal_form)],
+      ["reading this document", duration(handling.read_seconds)],
+      ["matching it, alone", duration(handling.match_seconds)],
+    ]),
   );
 }
 
 function showProblem(error) {
   const content = error.content ?? {};
   editor.unmark("selected");
-  const inExpression = content.explanation !== undefined;
-  if (inExpression) xpath.setAttribute("aria-invalid", "true");
+  const wrong = wrongExpression(error);
+  if (wrong) xpath.setAttribute("aria-invalid", "true");
   else xpath.removeAttribute("aria-invalid");
-  show(verdict, h("p", { class: "verdict" }, h("span", { class: "badge bad" }, inExpression ? "not an expression" : "not readable"), h("span", { class: "muted" }, error.message)));
+  show(verdict, h("p", { class: "verdict" }, h("span", { class: "badge bad" }, wrong ? "not an expression" : "not readable"), h("span", { class: "muted" }, error.message)));
   show(
     why,
-    h("h2", {}, inExpression ? "What is wrong with the expression" : "What is wrong with the document"),
-    inExpression ? h("pre", { class: "source" }, content.explanation) : h("p", {}, error.message),
+    h("h2", {}, wrong ? "What is wrong with the expression" : "What is wrong with the document"),
+    wrong ?? h("p", {}, error.message),
   );
   show(cost, h("h2", {}, "What it costs"), h("p", { class: "note" }, "Nothing yet."));
-  if (!inExpression && content.line) editor.markPlace("wrong", content.line, content.column ?? 1, false);
+  if (!wrong && content.line) editor.markPlace("wrong", content.line, content.column ?? 1, false);
 }
 
 const countSoon = debounced(350, async () => {
@@ -132,7 +119,7 @@ const countSoon = debounced(350, async () => {
     return;
   }
   try {
-    const found = await post("/v1/expressions:count", { xpath: expression, namespaces: given() });
+    const found = await post("/v1/expressions:count", { xpath: expression, namespaces: namespaces(prefixes.value) });
     if (!found.documents) {
       show(recent, head, h("p", { class: "note" }, "No documents have been published yet. Everything else works without any."));
       return;
@@ -148,13 +135,18 @@ const countSoon = debounced(350, async () => {
         : "",
     );
   } catch (error) {
-    show(recent, head, error.content?.explanation ? h("p", { class: "note" }, "As soon as the expression is complete.") : failure(error));
+    show(recent, head, error.content?.explanation ? h("p", { class: "note" }, "The count appears once the expression is complete.") : failure(error));
   }
 });
 
 async function open(sequence) {
   try {
-    editor.text = await (await fetch(`/v1/documents/${sequence}`)).text();
+    const { text } = await storedDocument(sequence);
+    if (text === null) throw new Error(`Document #${sequence} is not text in the encoding that it declares.`);
+    editor.text = text;
+    const value = `document:${sequence}`;
+    if (!Array.from(picker.options).some((option) => option.value === value)) picker.append(h("option", { value }, `#${sequence}`));
+    picker.value = value;
     changed();
   } catch (error) {
     announce(error.message, "bad");
@@ -173,17 +165,14 @@ function pick() {
   changed();
 }
 
-const subscription = h("input", { type: "text", required: true, pattern: "[A-Za-z0-9_][A-Za-z0-9_.~@\\-]*", spellcheck: "false", autocomplete: "off" });
-const feeds = h("input", { type: "text", spellcheck: "false", placeholder: "all feeds" });
+const subscription = idInput();
+const feeds = input({ placeholder: "all feeds" });
 
 async function subscribe(event) {
   event.preventDefault();
   const id = subscription.value.trim();
   try {
-    await create(`/v1/subscriptions/${encodeURIComponent(id)}`, {
-      feeds: feeds.value.split(/[\s,]+/).filter(Boolean),
-      filters: [{ xpath: { expression: xpath.value.trim(), namespaces: given() } }],
-    });
+    await create(`/v1/subscriptions/${encodeURIComponent(id)}`, { feeds: names(feeds.value), filters: filters(xpath.value, prefixes.value) });
     announce(`Subscribed as ${id}.`);
     subscription.value = freshId();
   } catch (error) {
@@ -195,11 +184,9 @@ const freshId = () => `try-${crypto.getRandomValues(new Uint32Array(1))[0].toStr
 
 begin(async () => {
   SAMPLES.forEach((sample, at) => picker.append(h("option", { value: `sample:${at}` }, sample.name)));
-  const page = await get("/v1/documents", { limit: 15, dead: "none" }).catch(() => ({ documents: [] }));
-  if (page.documents.length) {
-    picker.append(h("optgroup", { label: "Newest documents" }, page.documents.map((each) => h("option", { value: `document:${each.sequence}` }, `#${each.sequence} ${each.feed}, ${bytes(each.size)}`))));
-  }
   subscription.value = freshId();
+  const query = new URLSearchParams(location.search);
+  prefixes.value = query.get("namespaces") ?? "";
   show(
     subscribing,
     h("div", { class: "boxhead" }, h("h2", {}, "Subscribe")),
@@ -209,7 +196,7 @@ begin(async () => {
   show(
     main,
     heading("Playground", "Type an XPath expression: what it selects is marked as you type. Nothing is saved until you subscribe."),
-    h("div", { class: "box expression" }, field("XPath expression", xpath), h("details", {}, h("summary", { class: "hint" }, "Namespaces"), field("prefix=uri, separated by spaces", namespaces)), verdict),
+    h("div", { class: "box expression" }, field("XPath expression", xpath), h("details", { open: Boolean(prefixes.value) }, h("summary", { class: "hint" }, "Namespaces"), field("prefix=uri, separated by spaces", prefixes)), verdict),
     h(
       "div",
       { class: "columns" },
@@ -217,12 +204,18 @@ begin(async () => {
       h("div", { class: "stack" }, why, cost, recent, subscribing),
     ),
   );
-  const query = new URLSearchParams(location.search);
-  picker.selectedIndex = 0;
   pick();
-  if (query.get("document")) await open(query.get("document"));
-  if (query.get("xpath")) xpath.value = query.get("xpath");
-  changed();
+  if (query.has("xpath")) {
+    xpath.value = query.get("xpath");
+    changed();
+  }
   xpath.focus();
+  await Promise.all([listNewest(), query.has("document") && open(query.get("document"))]);
 });
+
+async function listNewest() {
+  const { documents } = await get("/v1/documents", { limit: 15, dead: "none" }).catch(() => ({ documents: [] }));
+  const options = documents.map((each) => h("option", { value: `document:${each.sequence}` }, `#${each.sequence} ${each.feed}, ${bytes(each.size)}`));
+  if (options.length) picker.append(h("optgroup", { label: "Newest documents" }, options));
+}
 
