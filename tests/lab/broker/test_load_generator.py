@@ -60,6 +60,11 @@ def test_a_latency_belongs_to_each_document(load: LoadGenerator, broker: ServerP
     assert all(seconds > 0 for seconds in done.latencies)
 
 
+def test_requests_that_are_all_due_do_not_overrun_the_broker(load: LoadGenerator, broker: ServerProcess) -> None:
+    requests = [request("POST", "/v1/feeds/news/documents", b"<story>place=%d;</story>" % n) for n in range(500)]
+    assert load.latency(broker.port, "/v1/subscriptions/all/events", requests, 0.0).statuses == {202: 500}
+
+
 def test_the_bare_server_passes_events_on(load: LoadGenerator, tmp_path: Path) -> None:
     with bare_server(tmp_path) as server:
         events = b"id: 1\nevent: document\ndata: {}\n\n" * 64

@@ -149,8 +149,8 @@ def deliveries(run: Run, parameters: Delivering) -> Iterator[Row]:
     request, of 1 KB; the bare handler passes ready events on, one by one. In both, another bare handler does what a
     durable broker cannot leave out: it decodes requests, reads the XML, writes the documents to disk with an fsync for
     all requests that wait, and passes on an event per document. Latency: one document of 4 KB per request at
-    a fixed rate, half of what one connection reaches, whatever the answers do; from the moment at which the request is
-    due to the moment at which its event is read.
+    a fixed rate, half of what one connection reaches, unless eight wait for their answers; from the moment at which the
+    request is due to the moment at which its event is read.
     """
     with tempfile.TemporaryDirectory() as folder:
         yield from _selectors(run, parameters, Path(folder))

@@ -24,6 +24,8 @@ import uvloop
 from .http_requests import request
 
 _SECONDS: Final = 900.0
+# Requests of a publisher at a fixed rate that wait for their answers; brokers bound what a connection may send ahead.
+_UNANSWERED: Final = 8
 
 
 @dataclass(frozen=True)
@@ -146,7 +148,7 @@ async def _fan_out(port: int, path: str, readers: int, requests: list[bytes], ev
 
 
 async def _latency(port: int, path: str, requests: list[bytes], interval: float) -> Answers:
-    """Post at a fixed rate, whatever the answers do, and time each document from its request to its event.
+    """Post at a fixed rate, and time each document from the moment at which its request is due to its event.
 
     The documents say at which place they are: `<…>place=N;`.
     """
@@ -165,26 +167,33 @@ async def _latency(port: int, path: str, requests: list[bytes], interval: float)
             if marked:
                 found[int(rest.split(b";", 1)[0])] = time.perf_counter()
 
-    reading = asyncio.ensure_future(read())
     publisher_reader, publisher = await asyncio.open_connection("127.0.0.1", port)
-    answered = asyncio.ensure_future(_drain(publisher_reader))
+    free = asyncio.Semaphore(_UNANSWERED)
     begin, cpu, origin = time.perf_counter(), time.process_time(), loop.time()
-    for place, data in enumerate(requests):
-        await asyncio.sleep(max(0.0, origin + place * interval - loop.time()))
-        # What a late generator adds is part of the latency.
-        sent.append(begin + place * interval)
-        publisher.write(data)
-    await asyncio.wait_for(reading, _SECONDS)
+    async with asyncio.timeout(_SECONDS), asyncio.TaskGroup() as tasks:
+        reading, answered = tasks.create_task(read()), tasks.create_task(_release(publisher_reader, free))
+        for place, data in enumerate(requests):
+            await asyncio.sleep(max(0.0, origin + place * interval - loop.time()))
+            # What a late generator adds is part of the latency, and so is the wait for earlier answers.
+            sent.append(begin + place * interval)
+            await free.acquire()
+            publisher.write(data)
+        await reading
+        answered.cancel()
     seconds, cpu = time.perf_counter() - begin, time.process_time() - cpu
-    answered.cancel()
     writer.close()
     publisher.close()
     return Answers(seconds, cpu, {202: len(found)}, latencies=[found[place] - at for place, at in enumerate(sent)])
 
 
-async def _drain(reader: asyncio.StreamReader) -> None:
-    while await reader.read(1 << 16):
-        pass
+async def _release(reader: asyncio.StreamReader, free: asyncio.Semaphore) -> None:
+    """Release one place per answer: only status lines contain the name of the protocol."""
+    while True:
+        line = await reader.readline()
+        if not line:
+            raise ConnectionError("the server closed the connection of the publisher")
+        if b"HTTP/1.1 " in line:
+            free.release()
 
 
 _held: list[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = []
