@@ -86,6 +86,48 @@ def test_in_a_pipe_nothing_but_the_result_is_printed(tmp_path: Path) -> None:
     assert "\x1b" not in outcome.out
 
 
+def test_a_run_that_stopped_goes_on_where_it_stopped(tmp_path: Path) -> None:
+    given = ("run", "counting", "counting-again", "--output", str(tmp_path), "--resume")
+    assert Outcome("run", "counting", "--output", str(tmp_path)).status == 0
+    first = (tmp_path / "counting" / "small" / "record.json").stat().st_mtime_ns
+    outcome = Outcome(*given)
+    assert outcome.out.startswith("counting  measured before, with the same parameters and code")
+    assert "counting-again  How far one counts" in outcome.out
+    assert (tmp_path / "counting" / "small" / "record.json").stat().st_mtime_ns == first
+    for change in (("--seed", "1"), ("--set", "size=4"), ("--scale", "paper")):
+        assert "measured before" not in Outcome("run", "counting", "--output", str(tmp_path), "--resume", *change).out
+
+
+def test_a_result_of_other_code_or_without_a_record_is_measured_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = ("run", "counting", "--output", str(tmp_path), "--resume")
+    assert "measured before" not in Outcome(*given).out
+    assert "measured before" in Outcome(*given).out
+    monkeypatch.setattr("pathcast_lab.harness.experiment_runner.source_hash", lambda module: "0" * 16)
+    assert "measured before" not in Outcome(*given).out
+    assert "measured before" in Outcome(*given).out
+    (tmp_path / "counting" / "small" / "record.json").write_text("{")
+    assert "measured before" not in Outcome(*given).out
+
+
+def test_a_result_does_not_stand_for_a_run_with_rivals(tmp_path: Path) -> None:
+    experiment("racing", title="Racing", small=Toy(), paper=Toy(), rivals=["yfilter"])(with_rivals)
+    given = ("run", "racing", "--output", str(tmp_path), "--resume")
+    Outcome(*given)
+    assert "measured before" in Outcome(*given).out
+    assert "measured before" not in Outcome(*given, "--rival", "yfilter=/y").out
+    assert [row["rivals"] for row in rows_in(tmp_path, "racing")] == ["yfilter=/y"]
+
+
+def test_the_name_of_a_page_stands_for_its_experiments(tmp_path: Path) -> None:
+    for name in ("network-a", "joins-b", "gpx-c"):
+        experiment(name, title=name, small=Toy(), paper=Toy())(toy)
+    assert Outcome("run", "select-join", "--output", str(tmp_path)).status == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["joins-b", "network-a"]
+    assert "unknown experiment 'select-joint'; did you mean select-join, " in Outcome("run", "select-joint").err
+
+
 def test_an_unknown_name_gives_near_ones_and_status_2_before_anything_runs(tmp_path: Path) -> None:
     outcome = Outcome("run", "counting", "conting", "--output", str(tmp_path))
     assert outcome.status == 2

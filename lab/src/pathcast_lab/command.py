@@ -49,9 +49,18 @@ def list_experiments() -> None:
             console.print(f"    --scale {scale}: {values}", soft_wrap=True, markup=False, style="dim")
 
 
-@app.command(epilog="Example: pathcast experiment run reading --set documents=100 --output /tmp/results")
+@app.command(
+    epilog="Examples: pathcast experiment run reading --set documents=100 --output /tmp/results; "
+    "pathcast experiment run gpx --scale paper --resume"
+)
 def run(
-    names: Annotated[list[str], typer.Argument(metavar="NAME…", help="Experiments; a name may contain * and ?.")],
+    names: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="NAME…",
+            help="Experiments; a name may contain * and ?, or be that of a page of results, such as gpx or roxsum.",
+        ),
+    ],
     scale: Annotated[
         Scale, typer.Option(help="small: under two minutes each; paper: the papers' sizes.")
     ] = Scale.small,
@@ -63,6 +72,13 @@ def run(
     changes: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a parameter; may be repeated.")
     ] = None,
+    resume: Annotated[
+        bool,
+        typer.Option(
+            "--resume",
+            help="Skip experiments with a result of the same scale, seed, parameters and code; not with --rival.",
+        ),
+    ] = False,
     rival: Annotated[
         list[str] | None,
         typer.Option(
@@ -70,7 +86,10 @@ def run(
         ),
     ] = None,
 ) -> None:
-    """Run experiments: check the answers, measure, judge the claims, and write rows, plots and a record."""
+    """Run experiments: check the answers, measure, judge the claims, and write rows, plots and a record.
+
+    After an interruption, run the same command with --resume.
+    """
     from rich.console import Console
 
     from pathcast.errors import PathcastError
@@ -81,6 +100,7 @@ def run(
         changed,
         default_output,
         find,
+        measured_before,
         named_rivals,
     )
 
@@ -105,9 +125,16 @@ def run(
         raise typer.Exit(2)
 
     failed = False
-    for experiment in chosen:
+    for number, experiment in enumerate(chosen):
+        alone = not rivals.keys() & set(experiment.rivals)
+        if resume and alone and (before := measured_before(experiment, folder, scale.value, seed, wanted)):
+            Console(highlight=False).print(
+                f"[bold]{experiment.name}[/bold]  measured before, with the same parameters and code → {before}",
+                soft_wrap=True,
+            )
+            continue
         try:
-            result, where = _run_watched(experiment, scale, folder, seed, wanted, rivals, errors)
+            result, where = _run_watched(experiment, scale, folder, seed, wanted, rivals, errors, (number, len(chosen)))
         except KeyboardInterrupt:
             errors.print(f"{experiment.name}: interrupted; earlier results are unchanged", soft_wrap=True)
             raise
@@ -226,6 +253,7 @@ def _run_watched(
     changes: list[str],
     rivals: dict[str, str],
     errors: "Console",
+    place: tuple[int, int],
 ) -> tuple["Result", Path]:
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -236,6 +264,9 @@ def _run_watched(
     with Progress(
         *columns, console=errors, transient=True, auto_refresh=False, disable=not errors.is_terminal
     ) as progress:
+        done, of = place
+        if of > 1:
+            progress.add_task(f"{done} of {of} experiments done", total=of, completed=done)
         display = ProgressDisplay(progress, experiment.name)
         return run_experiment(
             experiment,

@@ -4,7 +4,7 @@ from .claims import Claim, Judgement, Verdict, every, judged
 from .experiment_parameters import ParameterError, as_dict, as_text, changed
 from .experiment_registry import Experiment, UnknownExperimentError, experiment, experiments, find
 from .experiment_result import Result
-from .experiment_runner import default_output, default_publication, perform, run_experiment
+from .experiment_runner import default_output, default_publication, measured_before, perform, run_experiment
 from .external_data_folder import nitf_documents
 from .measured_process import in_fresh_process, peak_bytes, resident_bytes
 from .publishing.plot_declarations import PaperPoint, Plot, over_subscriptions
@@ -46,6 +46,7 @@ __all__ = [
     "find",
     "in_fresh_process",
     "judged",
+    "measured_before",
     "named_rivals",
     "nitf_documents",
     "number_in",

@@ -26,6 +26,7 @@ from pathcast.errors import PathcastError
 
 from .claims import Claim
 from .publishing.plot_declarations import Plot
+from .publishing.result_page_definitions import PAGES
 from .result_rows import Row
 from .run_context import Run
 
@@ -102,13 +103,20 @@ def experiments() -> list[Experiment]:
 
 
 def find(names: Iterable[str]) -> list[Experiment]:
-    """The experiments with these names, in this order and each once; a name may contain `*` and `?`."""
+    """The experiments with these names, in this order and each once; a name may contain `*` and `?`.
+
+    The name of a page of results, such as that of a paper, stands for all experiments of the page.
+    """
     known = {one.name: one for one in experiments()}
+    patterns = {page.name: page.experiments for page in PAGES}
     found: dict[str, Experiment] = {}
     for name in names:
-        matching = fnmatch.filter(known, name)
+        matching = fnmatch.filter(known, name) or [
+            match for pattern in patterns.get(name, ()) for match in fnmatch.filter(known, pattern)
+        ]
         if not matching:
-            near = difflib.get_close_matches(name, known, n=5, cutoff=0.4)
+            near = difflib.get_close_matches(name, patterns, n=1, cutoff=0.8)
+            near += difflib.get_close_matches(name, known, n=5, cutoff=0.4)
             advice = (
                 f"; did you mean {', '.join(near)}?" if near else f"; the experiments are {', '.join(known) or 'none'}"
             )

@@ -17,7 +17,7 @@ from .experiment_registry import Experiment
 from .experiment_result import JudgedClaim, Result
 from .external_data_folder import CHECKOUT
 from .machine_description import is_busy, machine
-from .result_archive import store
+from .result_archive import ArchiveError, load, store
 from .result_rows import Row, Rows
 from .run_context import CheckError, Observer, Run
 from .source_version import code_version, source_hash
@@ -82,6 +82,25 @@ def perform(
         show=dict(experiment.show),
         rows=rows,
     )
+
+
+def measured_before(experiment: Experiment, output: Path, scale: str, seed: int, changes: Iterable[str]) -> Path | None:
+    """The folder with a result of the same experiment, scale, seed, parameters and code; None if there is none.
+
+    A result that cannot be read does not count.
+    """
+    folder = output / experiment.name / scale
+    try:
+        result = load(folder)
+    except ArchiveError:
+        return None
+    parameters = as_dict(changed(experiment.parameters[scale], tuple(changes)))
+    same = (
+        result.seed == seed
+        and result.parameters == {name: as_text(value) for name, value in parameters.items()}
+        and result.sources == source_hash(experiment.measure.__module__)
+    )
+    return folder if same else None
 
 
 def run_experiment(
