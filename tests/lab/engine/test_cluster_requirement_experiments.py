@@ -5,9 +5,10 @@ from typing import Any
 import pytest
 
 from pathcast.workloads import news_schema
-from pathcast_lab.engine import cluster_requirement_experiments, single_shard_measurement
+from pathcast_lab.engine import single_shard_measurement
 from pathcast_lab.engine.capacity_planning import PerDocument, line_through, required, rising_line, short
 from pathcast_lab.engine.distinct_path_variants import VARIANTS, draw_bases, variants
+from pathcast_lab.engine.shard_cost_reasons import SHARD
 from pathcast_lab.harness import CheckError, Row, Rows, find, in_fresh_process, perform
 
 FEW = ["smaller=64,200", "size=300", "shards=2", "documents=12", "rounds=1"]
@@ -116,7 +117,7 @@ def test_a_shard_with_a_wrong_answer_gets_no_times(monkeypatch: pytest.MonkeyPat
 
 def shard(number: int = 1, **values: float) -> Row:
     usual = {"size": 1_000_000, "us": 40.0, "predicted_us": 40.0, "memory_mb": 300.0, "predicted_memory_mb": 300.0}
-    return {"part": cluster_requirement_experiments.SHARD, "shard": number, **usual, **values}
+    return {"part": SHARD, "shard": number, **usual, **values}
 
 
 @pytest.mark.parametrize(
@@ -142,3 +143,21 @@ def test_small_shards_say_nothing_about_bytes_per_subscription() -> None:
         "not measurable",
         "the shards have fewer than 1,000,000 subscriptions",
     )
+
+
+def test_reasons_name_the_parts_of_the_time() -> None:
+    (experiment,) = find(["engine-scale"])
+    costs = [("smaller shard", 0, 9.0, 1.0, 20), ("smaller shard", 0, 11.0, 3.0, 60)]
+    costs += [("shard", 1, 10.0, 8.0, 200), ("shard", 2, 30.0, 9.0, 210), ("shard", 3, 10.5, 8.5, 190)]
+    rows = Rows(
+        {"part": part, "shard": number, "read_us": read, "match_us": match, "us": read + match, "matches": matches}
+        | ({"predicted_us": 16.0} if number else {})
+        for part, number, read, match, matches in costs
+    )
+    reasons = " ".join(claim.reason_on(rows) for claim in experiment.claims)
+    assert (
+        "On shard 2, reading took 30.0 µs per document (predicted 10.0 µs), matching 9.0 µs (predicted 6.0" in reasons
+    )
+    assert "A match took 43 ns, and 50 ns in the smaller shards" in reasons
+    assert "took 30.0 (median 10.5) µs to read" in reasons
+    assert "9.0 (median 8.5) µs to find 210.0 (median 200.0) matches" in reasons

@@ -25,13 +25,15 @@ from pathcast_lab.harness import (
     number_in,
 )
 
+from .shard_cost_reasons import SHARD, SMALLER, why_not_predicted, why_unlike
+
 if TYPE_CHECKING:
     from pathcast.documents.schema import Schema
 
     from .capacity_planning import PerDocument, Requirements
     from .single_shard_measurement import ShardCost
 
-SMALLER, SHARD, REQUIRED = "smaller shard", "shard", "required"
+REQUIRED = "required"
 READ_EACH, READ_ONCE = "each shard reads the documents", "documents are read once"
 # How many paths of a shard, and of its documents, lxml confirms.
 _SAMPLE_PATHS, _SAMPLE_DOCUMENTS = 100, 10
@@ -104,9 +106,14 @@ def _bytes_each(rows: Rows) -> Judgement:
             "target",
             _predicted("us", "predicted_us"),
             "0.8 to 1.25",
+            why_not_predicted,
         ),
         Claim(
-            "the slowest shard takes at most 1.25 times the time of the median shard", "target", _alike, "1.25 times"
+            "the slowest shard takes at most 1.25 times the time of the median shard",
+            "target",
+            _alike,
+            "1.25 times",
+            why_unlike,
         ),
         Claim(
             "a worker with a million subscriptions takes at most 500 bytes for each, Python and compiled code included",
