@@ -234,6 +234,19 @@ def test_a_stream_resumes_right_after_the_last_event(broker: Served) -> None:
     events.close()
 
 
+def test_a_stream_does_not_move_the_cursor(broker: Served) -> None:
+    subscribe(broker, "unmoved", "//a", subscriber="unmoved", feeds=["unmoved"])
+    sequences = [publish(broker, "unmoved", "<a/>").json()["sequence"] for _ in range(3)]
+    cursor = broker.http.get("/v1/subscriptions/unmoved/status").json()["cursor"]
+    for path in ("/v1/subscriptions/unmoved/events", "/v1/subscribers/unmoved/events"):
+        events = Events(broker, path, after=sequences[0] - 1)
+        assert [int(events.next_of_kind("document")["id"]) for _ in range(3)] == sequences
+        events.close()
+    assert broker.http.get("/v1/subscriptions/unmoved/status").json()["cursor"] == cursor < sequences[0]
+    pulled = broker.http.post("/v1/subscriptions/unmoved:pull").json()["deliveries"]
+    assert [each["sequence"] for each in pulled] == sequences
+
+
 def test_an_unknown_position_is_a_gap_and_a_malformed_one_an_error(broker: Served) -> None:
     subscribe(broker, "unknown", "//a", feeds=["unknown"])
     events = Events(broker, "/v1/subscriptions/unknown/events", after=10**12)
