@@ -62,22 +62,6 @@ def test_pairs_that_are_known_are_taken(folder: Path) -> None:
     assert Mapping.read(found.out).name == "x"
 
 
-def test_a_pair_that_nothing_bears_out_is_told(folder: Path) -> None:
-    (folder / "books.tree").write_text("book\n  title #text\n  author #text\n")
-    (folder / "prices.tree").write_text("book\n  title #text\n  price #text\n")
-    arguments = ("mediate", "map", folder / "books.tree", folder / "prices.tree")
-    assert Outcome(*arguments).err == (
-        "note: 'book/price' was mapped to 'book/author' on little "
-        "evidence; check this pair, and confirm it with --pair book/price=book/author\n"
-    )
-    assert Outcome(*arguments, "--pair", "book/price=book/author").err == ""
-    noted = Outcome("mediate", "integrate", folder / "books.tree", folder / "prices.tree").err
-    assert (
-        noted
-        == f"note: {folder / 'prices.tree'}: 'book/price' was kept separate, but may be the same as 'book/author'\n"
-    )
-
-
 def test_schemas_are_integrated_to_one_that_can_be_used(folder: Path) -> None:
     file = folder / "both.tree"
     (folder / "global.tree").write_text("\ufeff" + GLOBAL)  # as some editors write it

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 app = typer.Typer(no_args_is_help=True, help="Map publishers' schemas to the global schema that subscriptions use.")
 
 _SCHEMA_HELP = "A .dtd, .xsd, .tree or sample .xml, or a folder of samples."
+# Pairs with less confidence are reported.
+_DOUBTFUL = 0.5
 Output = Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write to FILE instead of stdout.")]
 MappingFile = Annotated[Path, typer.Argument(metavar="MAPPING", help="A mapping, as `map` writes it.")]
 
@@ -38,12 +40,12 @@ def map_schema(
     ] = None,
     output: Output = None,
 ) -> None:
-    """Derive a mapping from the similarity of names and of their surroundings.
+    """Derive a mapping from values in samples, names, and the places of both.
 
-    Unmapped elements and doubtful pairs are reported on stderr.
+    Unmapped elements, and pairs with little evidence, are reported on stderr.
     """
     from pathcast.mediation import Mediator
-    from pathcast.mediation.schemas import doubtful
+    from pathcast.mediation.schemas import parent_of
     from pathcast.toml_files import suggestion
 
     known: dict[str, str] = {}
@@ -63,14 +65,19 @@ def map_schema(
                     or f"; its paths are {', '.join(sorted(paths)[:5])}{', …' * (len(paths) > 5)}"
                 )
                 refuse(f"invalid --pair {local}={there}: the {side} schema has no path '{path}'{advice}")
-    mapping = Mediator(glob).register(name or local_schema.stem, theirs, correspondence=known)
+    mediator = Mediator(glob)
+    pairs = mediator.propose(theirs, correspondence=known)
+    mapping = mediator.register(
+        name or local_schema.stem, theirs, correspondence={each.local: each.glob for each in pairs}
+    )
     _write(mapping.write(), output)
     for sentence in mapping.check():
         typer.echo(f"note: {sentence}", err=True)
-    for local, there in doubtful(theirs, glob, mapping.correspondence).items():
-        if local not in known:
-            confirm = f"check this pair, and confirm it with --pair {local}={there}"
-            typer.echo(f"note: '{local}' was mapped to '{there}' on little evidence; {confirm}", err=True)
+    for found in pairs:
+        if found.confidence < _DOUBTFUL and parent_of(found.local):
+            confirm = f"check this pair, and confirm it with --pair {found.local}={found.glob}"
+            evidence = f"with confidence {found.confidence:.2f} ({found.why()})"
+            typer.echo(f"note: '{found.local}' was mapped to '{found.glob}' {evidence}; {confirm}", err=True)
 
 
 @app.command(epilog="Example: pathcast mediate check annex.toml")
@@ -122,12 +129,14 @@ def integrate(
 
     Elements that may correspond although their names differ are reported on stderr: edit the file as needed.
     """
-    from pathcast.mediation.schemas import integrate_with_doubts
+    from pathcast.mediation.schemas import integrate
 
-    tree, doubts = integrate_with_doubts(map(_schema, schemas))
-    _write(f"{tree}\n", output)
-    for doubt in doubts:
-        typer.echo(f"note: {schemas[doubt.schema]}: {doubt}", err=True)
+    found = integrate(map(_schema, schemas))
+    _write(f"{found.tree}\n", output)
+    for each in found.decisions:
+        if not each.is_sure:
+            done = "was merged with" if each.merged else "was kept separate, but may be the same as"
+            typer.echo(f"note: {schemas[each.schema]}: '{each.local}' {done} '{each.glob}' ({each.why})", err=True)
 
 
 def _schema(file: Path) -> "SchemaTree":

@@ -1,3 +1,6 @@
+from .correspondence.schema_correspondence import Pair as Pair
+from .correspondence.schema_correspondence import correspond as correspond
+from .correspondence.synonym_dictionary import SynonymDictionary as SynonymDictionary
 from .mappings.mapping_operators import Downgrade as Downgrade
 from .mappings.mapping_operators import Exchange as Exchange
 from .mappings.mapping_operators import Insert as Insert
@@ -12,5 +15,3 @@ from .schemas.schema_sources import infer_tree as infer_tree
 from .schemas.schema_sources import open_schema as open_schema
 from .schemas.schema_tree import SchemaNode as SchemaNode
 from .schemas.schema_tree import SchemaTree as SchemaTree
-from .schemas.similarity_flooding import Pair as Pair
-from .schemas.similarity_flooding import correspond as correspond

@@ -20,13 +20,15 @@ from pathcast.documents import Entities, Limits, Readable, read
 from pathcast.documents.schema import Schema
 from pathcast.errors import MappingError
 
+from .correspondence.schema_correspondence import Pair, can_be_moved, correspond
+from .correspondence.synonym_dictionary import SynonymDictionary
+from .correspondence.twin_documents import Twins
 from .mappings.document_object_tree import item_of, to_bytes
 from .mappings.document_with_mapping_message import pack
 from .mappings.schema_mapping import Mapping, read_tree
-from .schemas.schema_integration import integrate
+from .schemas.schema_integration import Decision, integrate
 from .schemas.schema_sources import open_schema
 from .schemas.schema_tree import SchemaTree
-from .schemas.similarity_flooding import correspond
 
 if TYPE_CHECKING:
     from pathcast.matching import Subscriptions
@@ -51,31 +53,57 @@ class Mediator:
 
     def __init__(self, global_schema: SchemaSource) -> None:
         self.global_schema = tree_of(global_schema)
+        self.decisions: tuple[Decision, ...] = ()
+        """What `integrate` merged, and what it kept apart although something speaks for merging it."""
         self._mappings: dict[str, dict[int, Mapping]] = {}
         self._lock = threading.Lock()
 
     @classmethod
     def integrate(cls, schemas: "Table[str, SchemaSource] | Iterable[SchemaSource]") -> "Mediator":
-        """A mediator whose global schema covers all of these schemas; named ones are registered."""
-        if not isinstance(schemas, Table):
-            return cls(integrate(map(tree_of, schemas)))
-        trees = {name: tree_of(schema) for name, schema in schemas.items()}
-        made = cls(integrate(trees.values()))
-        for name, tree in trees.items():
-            made.register(name, tree)
+        """A mediator whose global schema covers all of these schemas; named ones are registered with their places."""
+        named = schemas if isinstance(schemas, Table) else None
+        trees = [tree_of(schema) for schema in (schemas if named is None else named.values())]
+        found = integrate(trees)
+        made = cls(found.tree)
+        made.decisions = found.decisions
+        for name, tree, places in zip(named or (), trees, found.places, strict=False):
+            made.add(Mapping.derive(name, tree, found.tree, places))
         return made
 
     def register(
-        self, name: str, local_schema: SchemaSource, *, correspondence: Table[str, str] | None = None
+        self,
+        name: str,
+        local_schema: SchemaSource,
+        *,
+        correspondence: Table[str, str] | None = None,
+        twins: Twins | None = None,
+        synonyms: SynonymDictionary | None = None,
     ) -> Mapping:
         """Derive the mapping of a publisher's schema and keep it, as the next version under this name.
 
-        Corresponding nodes are found by similarity; pairs in `correspondence` are fixed.
+        Corresponding nodes are found by their values in samples, their names and their places (`propose`); pairs in
+        `correspondence` are fixed.
         """
         local = tree_of(local_schema)
-        pairs = correspond(local, self.global_schema, known=correspondence)
-        found = {pair.local: pair.glob for pair in pairs}
+        pairs = self.propose(local, correspondence=correspondence, twins=twins, synonyms=synonyms)
+        found = {pair.local: pair.glob for pair in pairs if can_be_moved(pair.local, pair.glob)}
         return self.add(Mapping.derive(name, local, self.global_schema, found))
+
+    def propose(
+        self,
+        local_schema: SchemaSource,
+        *,
+        correspondence: Table[str, str] | None = None,
+        twins: Twins | None = None,
+        synonyms: SynonymDictionary | None = None,
+    ) -> list[Pair]:
+        """The pairs of corresponding nodes that `register` would use, each with its evidence and its confidence.
+
+        `twins`: the numbers of samples of the publisher that say the same as which samples of the global schema.
+        """
+        return correspond(
+            tree_of(local_schema), self.global_schema, known=correspondence, twins=twins, synonyms=synonyms
+        )
 
     def add(self, mapping: Mapping) -> Mapping:
         """Store a mapping as the next version under its name; return it with its version."""
@@ -137,7 +165,8 @@ class Mediator:
         return made
 
     def __getstate__(self) -> tuple[SchemaTree, list[Mapping]]:
-        return self.global_schema, [each for versions in self._mappings.values() for each in versions.values()]
+        bare = SchemaTree(self.global_schema.root)  # samples are needed where schemas are registered only
+        return bare, [each for versions in self._mappings.values() for each in versions.values()]
 
     def __setstate__(self, state: tuple[SchemaTree, list[Mapping]]) -> None:
         Mediator.__init__(self, state[0])  # a lock cannot be pickled

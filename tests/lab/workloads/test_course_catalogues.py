@@ -3,8 +3,8 @@
 from collections import Counter
 
 from pathcast.documents import read
-from pathcast.mediation import Mapping, Mediator, SchemaTree
-from pathcast.mediation.schemas.similarity_flooding import correspond, name_likeness, nodes_of
+from pathcast.mediation import Mapping, Mediator, SchemaTree, correspond
+from pathcast.mediation.schemas import nodes_of
 from pathcast_lab.workloads.course_catalogues import GLOBAL, Catalogue, generate_catalogues
 
 CATALOGUES = generate_catalogues(40)
@@ -74,15 +74,6 @@ def test_nearly_all_nodes_find_their_partners() -> None:
             total += 1
             right += found.get(path) == catalogue.truth.get(path)
     assert right / total >= 0.95
-
-
-def test_names_that_look_alike() -> None:
-    assert name_likeness("courseTitle", "course_title") == 1
-    assert name_likeness("credits", "credit") == 1
-    assert name_likeness("dept", "department") > 0.6
-    assert name_likeness("desc", "description") > 0.8
-    assert name_likeness("{urn:x}room", "room") == 1
-    assert name_likeness("lecturer", "instructor") < 0.3
 
 
 def test_a_pair_that_is_known_is_taken_as_it_is() -> None:

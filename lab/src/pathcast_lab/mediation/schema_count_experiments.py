@@ -195,7 +195,7 @@ def schemas(run: Run, parameters: Schemas) -> Iterator[Row]:
 
 def _registered(mediator: "Mediator", catalogue: "Catalogue", rounds: int) -> float:
     """Register a catalogue several times; return the shortest time in seconds per node of its schema."""
-    from pathcast.mediation.schemas.similarity_flooding import nodes_of
+    from pathcast.mediation.schemas import nodes_of
 
     best = float("inf")
     for _ in range(rounds):
@@ -207,7 +207,7 @@ def _registered(mediator: "Mediator", catalogue: "Catalogue", rounds: int) -> fl
 
 def _recovered_nodes(mediator: "Mediator", catalogue: "Catalogue") -> tuple[int, int]:
     """The number of nodes with the operators of the true mapping, and the number of all nodes."""
-    from pathcast.mediation.schemas.similarity_flooding import nodes_of
+    from pathcast.mediation.schemas import nodes_of
 
     truth, derived = _operators_at(catalogue.mapping), _operators_at(mediator.mapping(catalogue.name))
     nodes = nodes_of(catalogue.schema)

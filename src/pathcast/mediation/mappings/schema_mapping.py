@@ -37,8 +37,7 @@ from typing import Any, get_args
 from pathcast.documents.schema import Occurrence
 from pathcast.errors import LimitError, MappingError
 
-from ..schemas.schema_tree import SchemaNode, SchemaTree
-from ..schemas.similarity_flooding import nodes_of
+from ..schemas.schema_tree import SchemaNode, SchemaTree, nodes_of
 from .document_object_tree import Item
 from .mapping_operators import Operator, as_plain, from_plain
 from .object_tree_rewriter import rewrite
@@ -83,7 +82,8 @@ class Mapping:
     ) -> "Mapping":
         """The mapping derived from a correspondence of paths."""
         found = derive(local, glob, correspondence)
-        return cls(name, local, tuple(found.operators), dict(correspondence), found.unexplained, version)
+        bare = SchemaTree(local.root)  # a mapping travels with documents, without samples
+        return cls(name, bare, tuple(found.operators), dict(correspondence), found.unexplained, version)
 
     def edited(self, operators: Sequence[Operator]) -> "Mapping":
         """The same mapping with other operators, as its next version."""

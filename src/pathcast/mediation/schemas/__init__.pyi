@@ -1,3 +1,5 @@
-from .schema_correspondence_pruning import doubtful as doubtful
-from .schema_integration import integrate_with_doubts as integrate_with_doubts
-from .similarity_flooding import nodes_of as nodes_of
+from .schema_integration import Decision as Decision
+from .schema_integration import Integration as Integration
+from .schema_integration import integrate as integrate
+from .schema_tree import nodes_of as nodes_of
+from .schema_tree import parent_of as parent_of

@@ -1,96 +1,186 @@
-"""Schema integration: one global schema tree that covers all local ones.
+"""Schema integration: one global schema tree that has a place for every node of every local one.
 
-The global schema begins as the largest local one. Each other one is compared with it (`similarity_flooding.py`), and
-supported pairs are merged (`schema_correspondence_pruning.py`): two nodes for one concept do less harm than one node
-for two. A node that only the local schema has is added below the image of its nearest ancestor that has one, as
-optional; a node that the local schema lacks becomes optional. A pair whose names differ is reported as a *doubt*,
-merged or not.
+The global schema begins as the largest local one. Each other one is compared with it
+(`correspondence/schema_correspondence.py`), and pairs that are more likely right than wrong are merged. Every other
+local node gets a place of its own below the place of its parent, as optional; a node that the local schema lacks
+becomes optional, too.
 
-Invariant: the global schema is *stable*: names, places and attributes that it has are never changed or removed, so that
-existing mappings and subscriptions keep their meaning. Same schemas in the same order, same result.
+A node that keeps its name below a merged parent is merged with a node of that name there, unless another local node is
+that node already; then it gets a name with a number, such as `title-2`.
+
+Invariant: every local node has exactly one place, and no two local nodes have the same. The global schema is *stable*:
+names, places and attributes that it has are never changed or removed, so that existing mappings and subscriptions keep
+their meaning. Same schemas in the same order, same result.
 Cost: one correspondence per schema.
 """
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 
 from pathcast.documents.schema import Occurrence
 from pathcast.errors import MappingError
 
-from .schema_correspondence_pruning import borne_out, has_names_alike
-from .schema_tree import SchemaNode, SchemaTree, is_attribute, name_of, parent_of, steps_of
-from .similarity_flooding import correspond, nodes_of
+from ..correspondence.schema_correspondence import can_be_moved, correspond
+from ..correspondence.synonym_dictionary import SynonymDictionary
+from .node_samples import NodeSamples
+from .schema_tree import SchemaNode, SchemaTree, is_attribute, name_of, nodes_of, parent_of, steps_of
 
-# Pairs below this confidence are ignored.
-_SURE = 0.05
+# Pairs with less confidence are not merged.
+_MERGED = 0.4
+# Merges with less confidence are for a person to check.
+_SURE = 0.9
 _OPTIONAL: dict[Occurrence, Occurrence] = {"": "?", "+": "*", "?": "?", "*": "*"}
 
 
 @dataclass(frozen=True, slots=True)
-class Doubt:
-    """Two nodes whose names differ, the number of the schema, and whether the nodes were merged."""
+class Decision:
+    """Two nodes that were merged, or that were kept apart although something speaks for merging them."""
 
     schema: int
     local: str
     glob: str
-    taken: bool
+    confidence: float
+    merged: bool
+    why: str = field(default="", compare=False)
 
-    def __str__(self) -> str:
-        if self.taken:
-            return f"'{self.local}' was matched with '{self.glob}', though their names differ"
-        return f"'{self.local}' was kept separate, but may be the same as '{self.glob}'"
-
-
-def integrate(schemas: Iterable[SchemaTree]) -> SchemaTree:
-    """A global schema for all of these, which should describe the same domain."""
-    return integrate_with_doubts(schemas)[0]
+    @property
+    def is_sure(self) -> bool:
+        """Whether nobody needs to check it."""
+        return self.merged and self.confidence >= _SURE
 
 
-def integrate_with_doubts(schemas: Iterable[SchemaTree]) -> tuple[SchemaTree, list[Doubt]]:
-    """A global schema for all of these, and the doubts that a person should review."""
+@dataclass(frozen=True, slots=True)
+class Integration:
+    """A global schema, the place of every node of each local schema in it, and what was decided about pairs."""
+
+    tree: SchemaTree
+    places: tuple[Mapping[str, str], ...]
+    decisions: tuple[Decision, ...]
+
+
+def integrate(schemas: Iterable[SchemaTree], *, synonyms: SynonymDictionary | None = None) -> Integration:
+    """A global schema for all of these."""
     given = list(schemas)
     if not given:
         raise MappingError("no schemas to integrate; give at least one")
     # The largest first; the sort is stable, so equal ones stay in the order given.
     first, *others = sorted(range(len(given)), key=lambda number: -len(nodes_of(given[number])))
-    glob, doubts = given[first], []
+    glob, decisions = given[first], []
+    places: dict[int, Mapping[str, str]] = {first: {path: path for path in nodes_of(glob)}}
     for number in others:
         local = given[number]
-        found = {pair.local: pair.glob for pair in correspond(local, glob, least=_SURE)}
-        taken = borne_out(local, glob, found)
-        doubts += [
-            Doubt(number, path, other, path in taken)
-            for path, other in found.items()
-            if not has_names_alike(path, other)
-        ]
-        glob = extended(glob, local, taken)
-    return glob, doubts
+        merged: dict[str, str] = {}
+        for pair in correspond(local, glob, synonyms=synonyms):
+            is_merged = pair.confidence >= _MERGED and can_be_moved(pair.local, pair.glob)
+            if is_merged:
+                merged[pair.local] = pair.glob
+            if parent_of(pair.local):
+                decisions.append(Decision(number, pair.local, pair.glob, pair.confidence, is_merged, pair.why()))
+        glob, places[number] = extended(glob, local, merged)
+    return Integration(glob, tuple(places[number] for number in range(len(given))), tuple(decisions))
 
 
-def extended(glob: SchemaTree, local: SchemaTree, correspondence: Mapping[str, str]) -> SchemaTree:
-    """The global schema with what only a local one has, as optional, and what that one lacks made optional."""
-    nodes = {path: _Growing(node) for path, node in glob.paths.items()}
-    images = set(correspondence.values())
-    for path, known in nodes.items():
-        if parent_of(path) and path not in images:
-            known.cardinality = _OPTIONAL[known.cardinality]
-    places = {path: there for path, there in correspondence.items() if not is_attribute(there)}
-    for path in nodes_of(local):
-        if path in correspondence:
-            continue
-        over = places.get(parent_of(path))
-        if over is None:
-            continue  # below a node that has no place, either
-        above, name = nodes[over], name_of(path)
+def extended(
+    glob: SchemaTree, local: SchemaTree, correspondence: Mapping[str, str]
+) -> tuple[SchemaTree, dict[str, str]]:
+    """The global schema with a place for every node of a local one, and these places.
+
+    A root without a counterpart gets a place below the global root.
+    """
+    return _Extending(glob, local, correspondence).run()
+
+
+class _Extending:
+    def __init__(self, glob: SchemaTree, local: SchemaTree, correspondence: Mapping[str, str]) -> None:
+        self.glob, self.local = glob, local
+        self.nodes = {path: _Growing(node) for path, node in glob.paths.items()}
+        self.places = dict(correspondence)
+        self.taken = set(correspondence.values())
+        self.root = steps_of(next(iter(glob.paths)))[0]
+
+    def run(self) -> tuple[SchemaTree, dict[str, str]]:
+        for path in nodes_of(self.local):
+            if path in self.places:
+                self._union(path)
+            elif is_attribute(path):
+                self.places[path] = self._attribute(path)
+            else:
+                self.places[path] = self._element(path)
+            self.taken.add(self.places[path])
+        for path, known in self.nodes.items():
+            if parent_of(path) and path not in self.taken:
+                known.cardinality = _OPTIONAL[known.cardinality]
+        tree = SchemaTree(_frozen(self.nodes, self.root), *self._evidence())
+        return tree, {path: self.places[path] for path in nodes_of(self.local)}
+
+    def _union(self, path: str) -> None:
+        """A merged node has text if one of both has, and repeats if one of both does."""
+        place = self.places[path]
+        if is_attribute(place) or place not in self.nodes:
+            return
+        known = self.nodes[place]
         if is_attribute(path):
-            above.attributes.setdefault(name)
-            continue
-        place = places[path] = f"{over}/{name}"
-        if place not in nodes:  # otherwise the existing node stays, and gets the local node's children
-            node = local[path]
-            above.children[name] = place
-            nodes[place] = _Growing(SchemaNode(name, _OPTIONAL[node.cardinality], node.has_text))
-    return SchemaTree(_frozen(nodes, steps_of(next(iter(glob.paths)))[0]))
+            known.has_text = True
+            return
+        node = self.local[path]
+        known.has_text = known.has_text or node.has_text
+        if parent_of(place):
+            known.cardinality = _either(known.cardinality, node.cardinality)
+
+    def _attribute(self, path: str) -> str:
+        over = self.places[parent_of(path)]
+        if parent_of(path) == self.local.root.name and parent_of(over):
+            # An attribute of a root that is a subtree here cannot move down as an attribute.
+            return self._child(over, name_of(path), SchemaNode(name_of(path), "?", has_text=True))
+        known, name = self.nodes[over].attributes, name_of(path)
+        free = _free(name, lambda each: f"{over}/@{each}" in self.taken)
+        known.setdefault(free)
+        return f"{over}/@{free}"
+
+    def _element(self, path: str) -> str:
+        over, node = self.places.get(parent_of(path), self.root), self.local[path]
+        return self._child(over, node.name, node)
+
+    def _child(self, over: str, name: str, node: SchemaNode) -> str:
+        """A child of a global node that no local node has taken: one of this name, or a new one."""
+        free = _free(name, lambda each: f"{over}/{each}" in self.taken)
+        place = f"{over}/{free}"
+        if known := self.nodes.get(place):
+            known.has_text = known.has_text or node.has_text
+            known.cardinality = _either(known.cardinality, node.cardinality)
+            return place
+        self.nodes[over].children[free] = place
+        self.nodes[place] = _Growing(SchemaNode(free, _OPTIONAL[node.cardinality], node.has_text))
+        return place
+
+    def _evidence(self) -> tuple[dict[str, NodeSamples], dict[str, str]]:
+        """Samples and documentation of both, those of the local schema at their places."""
+        samples = {path: dict(each.by_document) for path, each in self.glob.samples.items()}
+        first = 1 + max((number for each in samples.values() for number in each), default=-1)
+        for path, each in self.local.samples.items():
+            if path in self.places:
+                known = samples.setdefault(self.places[path], {})
+                known.update({first + number: values for number, values in each.by_document.items()})
+        documentation = {self.places[path]: text for path, text in self.local.documentation.items()}
+        return (
+            {path: NodeSamples(by_document) for path, by_document in samples.items()},
+            {**documentation, **self.glob.documentation},
+        )
+
+
+def _either(one: Occurrence, other: Occurrence) -> Occurrence:
+    """The cardinality that allows both."""
+    is_optional, repeats = {one, other} & {"?", "*"}, {one, other} & {"+", "*"}
+    return ("*" if is_optional else "+") if repeats else ("?" if is_optional else "")
+
+
+def _free(name: str, is_taken: Callable[[str], bool]) -> str:
+    """The name, with a number if it is taken."""
+    found, number = name, 1
+    while is_taken(found):
+        number += 1
+        found = f"{name}-{number}"
+    return found
 
 
 class _Growing:
@@ -99,6 +189,7 @@ class _Growing:
     def __init__(self, node: SchemaNode) -> None:
         self.node = node
         self.cardinality = node.cardinality
+        self.has_text = node.has_text
         self.attributes: dict[str, None] = dict.fromkeys(node.attributes)
         self.children: dict[str, str] = {}
 
@@ -109,6 +200,7 @@ def _frozen(nodes: Mapping[str, _Growing], path: str) -> SchemaNode:
     return replace(
         growing.node,
         cardinality=growing.cardinality,
+        has_text=growing.has_text,
         attributes=tuple(growing.attributes),
         children=tuple(_frozen(nodes, f"{path}/{name}") for name in names),
     )

@@ -18,6 +18,7 @@ from pathcast.extras import extra
 
 from ..mappings.document_object_tree import Item, item_of
 from ..mappings.schema_mapping import read_tree
+from .node_samples import node_samples
 from .schema_tree import LIMIT, Recursion, SchemaNode, SchemaTree
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ def infer_tree(documents: Iterable[Readable]) -> SchemaTree:
         raise MappingError(
             f"the documents have different roots: {', '.join(sorted(roots)[:5])}; infer a schema for each root"
         )
-    return SchemaTree(_inferred(samples, ""))
+    return SchemaTree(_inferred(samples, ""), node_samples(samples))
 
 
 def _inferred(items: list[Item], cardinality: Occurrence) -> SchemaNode:

@@ -17,6 +17,8 @@ from typing import Literal
 from pathcast.documents.schema import Attribute, Element, Occurrence, Particle, Schema
 from pathcast.errors import LimitError, MappingError
 
+from .node_samples import NodeSamples
+
 Recursion = Literal["refuse", "cut"]
 # Nodes of an unfolded tree.
 LIMIT = 100_000
@@ -46,9 +48,15 @@ class SchemaNode:
 
 @dataclass(frozen=True, slots=True)
 class SchemaTree:
-    """A kind of document; `paths` are its nodes, in preorder."""
+    """A kind of document; `paths` are its nodes, in preorder.
+
+    What is known of nodes besides their place, their values in samples and their documentation, is evidence for
+    correspondences; it is no part of the schema.
+    """
 
     root: SchemaNode
+    samples: Mapping[str, NodeSamples] = field(default_factory=dict, repr=False, compare=False)
+    documentation: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
     paths: Mapping[str, SchemaNode] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -103,6 +111,15 @@ class SchemaTree:
             lines.append("  " * depth + _line(node))
             stack.extend((depth + 1, child) for child in reversed(node.children))
         return "\n".join(lines)
+
+
+def nodes_of(tree: SchemaTree) -> list[str]:
+    """All nodes of a tree, attributes right after their elements."""
+    return [
+        found
+        for path, node in tree.paths.items()
+        for found in (path, *(f"{path}/@{attribute}" for attribute in node.attributes))
+    ]
 
 
 def parent_of(path: str) -> str:
