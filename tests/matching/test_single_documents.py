@@ -11,9 +11,10 @@ import pytest
 
 import pathcast
 from pathcast import Subscriptions
-from pathcast.documents import Limits, read_batch
+from pathcast.documents import DocumentBatch, Limits, read_batch
 from pathcast.errors import LimitError
 from pathcast.matching import Tuning, engines
+from pathcast.matching.automaton.single_document_matching import PreparedMatch, SingleMatched
 from tests.matching.automaton.test_twigs import some
 
 SETTINGS = {
@@ -130,3 +131,52 @@ def test_a_pattern_that_a_join_leaves_to_the_verifier_is_found_without_open_gate
     assert matcher.match(document).ids.tolist() == [1]
     assert matcher.match(document.replace("<c>", "<d>").replace("</c>", "</d>")).ids.tolist() == []
     assert [matches.ids.tolist() for matches in matcher.match_many([document, "<r/>", document])] == [[1], [], [1]]
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_prepared_calls_do_not_outlive_what_they_hold(setting: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Documents of every size, of other depths and with new names, batches between them, and new patterns."""
+    prepared: list[bool] = []
+    match = PreparedMatch.match
+
+    def count(self: PreparedMatch, batch: DocumentBatch) -> SingleMatched | None:
+        found = match(self, batch)
+        prepared.append(found is not None)
+        return found
+
+    monkeypatch.setattr(PreparedMatch, "match", count)
+    pairs = [(first, second) for first in range(4) for second in range(4)]
+    both = [f"/a[not(@k = {first})]/b[@k = {second}]" for first, second in pairs]
+    patterns = [*both, *_patterns(5, 184)]
+    small = [f"<a k='{first}'><b k='{second}'/></a>" for first, second in pairs] + _documents(5)[::19]
+    wide = [f"<a k='1'>{''.join(small[:count])}</a>" for count in (2, 5, 20)]
+    deep = ["<a k='2'>" * depth + "<b k='3'/><c>x</c>" + "</a>" * depth for depth in (3, 60, 70)]
+    documents = [*small, wide[0], deep[0], f"<a><b k='{'1' * 90}'/></a>", *wide[1:], *deep[1:], *small]
+    subscriptions = Subscriptions(tuning=SETTINGS[setting])
+    subscriptions.add_many(patterns[:100])
+    matcher, many = subscriptions.compile(), 200
+    for added in range(100, 200, 25):
+        reference = subscriptions.compile(engine="reference")
+        expected = {document: reference.match(document).ids.tolist() for document in documents}
+        for place, document in enumerate((*documents, *documents, *reversed(documents))):
+            assert matcher.match(document).ids.tolist() == expected[document]
+            if place % 31 == 30:  # larger buffers, in which the next document must not meet values of this one
+                attributes = "".join(f" a{number}=''" for number in range(many))
+                list(matcher.match_many([*documents[:3], f"<a{attributes}/>"]))
+                many = min(many + many // 4, 4000)
+        subscriptions.add_many(patterns[added : added + 25])
+    assert prepared.count(True) > 50 and prepared.count(False) > 3
+
+
+def test_values_of_a_document_do_not_reach_a_later_one_after_its_buffers_have_grown() -> None:
+    subscriptions = Subscriptions()
+    subscriptions.add_many([f"/a[not(@k = {first})]/b[@k = {second}]" for first in range(9) for second in range(9)])
+    matcher = subscriptions.compile()
+    reference = subscriptions.compile(engine="reference")
+    for number in range(1, 9):
+        for document in (f"<a k='{number}'><b k='1'/></a>",) * 3:
+            matcher.match(document)
+        attributes = "".join(f" a{place}=''" for place in range(500 * number))
+        list(matcher.match_many([f"<a{attributes}/>", "<c/>"]))
+        document = f"<a k='{number - 1}'><b k='3'/></a>"
+        assert matcher.match(document).ids.tolist() == reference.match(document).ids.tolist()

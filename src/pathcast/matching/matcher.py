@@ -161,7 +161,7 @@ class Matcher:
     def match(self, document: Readable | Document) -> Matches:
         """The subscriptions that a document matches; `DocumentError` or `LimitError` if it cannot be read.
 
-        A call costs some 6 µs in addition to the document itself, 20 µs with patterns other than plain paths: for many
+        A call costs some 6 µs in addition to the document itself, 10 µs with patterns other than plain paths: for many
         small documents use `match_many`.
         """
         # Take the subscriptions first: a match that waits for a concurrent change while it reads its document need not

@@ -78,7 +78,7 @@ def test_regions_are_there_when_a_choice_is_made(slow: Callable[[], Event]) -> N
     go_on.set()
     made = at_rest(matcher)
     assert made.base.trees is not None
-    regions = made.base.trees.gated.joins._regions
+    regions = made.base.trees.gated.joins.regions
     assert regions is not None and regions.of is made.base.states and (regions.patterns.regions.spans[:, 0] >= 0).any()
     check(subscriptions, matcher)
 

@@ -65,6 +65,8 @@ def changed(count: int, matcher: Matcher | None = None) -> Matcher:
     assert isinstance(matcher.engine, AutomatonEngine)
     matcher.engine.compiled()  # one index, without a second one for the latest patterns
     match_all(matcher)
+    at_rest(matcher)
+    match_all(matcher)  # and what a thread keeps for documents of this index
     return matcher
 
 

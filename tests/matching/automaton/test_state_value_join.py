@@ -269,7 +269,7 @@ def test_nothing_is_verified_that_one_element_decides(monkeypatch: pytest.Monkey
     monkeypatch.setattr(verifier, "verify", count_and_verify)
     assert matcher.match("<a k='1'><b l='4' k='x'/><b>2</b></a>").ids.tolist() == [1, 2, 3, 4, 5, 6]
     assert matcher.match("<a k='2'><b l='2' k='x'/><b>3</b></a>").ids.tolist() == []
-    assert asked == [0, 0]
+    assert sum(asked) == 0
 
 
 def test_a_chain_from_the_root_does_not_begin_further_down() -> None:
@@ -297,7 +297,7 @@ def test_room_fits_the_regions_that_a_document_reads_whatever_other_threads_add(
 
     def fit_before_another_thread_publishes(scratch: Any, *arguments: Any) -> None:
         fit(scratch, *arguments)
-        found = matcher.engine._updates.current.base.trees.gated.joins._regions  # type: ignore[attr-defined]
+        found = matcher.engine._updates.current.base.trees.gated.joins.regions  # type: ignore[attr-defined]
         found.cover(joins._missing(found, np.arange(len(found.of), dtype=np.int32)))
 
     def check(*arguments: Any) -> Any:

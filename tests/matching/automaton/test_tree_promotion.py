@@ -157,7 +157,7 @@ def test_base_and_delta_look_up_a_value_once() -> None:
     _, matcher = followed(["/a[@k = 1]/b", *JOINED[:119]], ["/a[@k = 1]/c", *JOINED[120:133]])
     made = at_rest(matcher)
     assert made.delta is not None and made.delta.trees is not None and made.base.trees is not None
-    of_delta, of_base = (index.trees.gated.joins._tests for index in (made.delta, made.base) if index.trees)
+    of_delta, of_base = (index.trees.gated.joins.tests for index in (made.delta, made.base) if index.trees)
     assert of_delta.table.size >= of_base.table.size
     before = int(of_delta.statistics.hits.sum())
     assert matcher.match("<a k='1'><b/><c/></a>").ids.tolist() == [1, 121]

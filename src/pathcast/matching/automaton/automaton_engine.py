@@ -151,8 +151,22 @@ class AutomatonEngine:
     # Matching.
 
     def match_batch(self, batch: DocumentBatch) -> tuple[Offsets, Entries]:
+        single = self._matched_single(batch) if len(batch) == 1 else None
+        if single is not None:
+            return decided(self, batch, (np.array([0, len(single)]), single))
         offsets, entries, _ = self._matched(batch, NEVER)
         return decided(self, batch, (offsets, entries))
+
+    def _matched_single(self, batch: DocumentBatch) -> Entries | None:
+        """The entries of the batch's only document; None if it must be matched as a batch."""
+        found = self._updates.single_documents.match(batch, self._scratch.mine)
+        if found is None:
+            return None
+        self._count(batch.element_count, found.tried, found.matched)
+        for states, entries in found.marked:
+            self._updates.marked(states, entries)
+        self._updates.seen(1)
+        return found.entries
 
     def match_shared(self, batch: DocumentBatch) -> SharedEntries:
         offsets, entries, walked = self._matched(batch, self.table.tuning.shared_entries)

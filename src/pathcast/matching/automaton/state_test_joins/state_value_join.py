@@ -183,10 +183,10 @@ class Joins:
     """Patterns by bound tests: those that one element decides, and others that are called for verification."""
 
     def __init__(self, tests: ValueTests, rows: JoinRows, tuning: Tuning) -> None:
-        self._tests, self.rows, self._tuning = tests, rows, tuning
+        self.tests, self.rows, self._tuning = tests, rows, tuning
         self._lock = threading.Lock()
-        self._regions: StateRegions | None = None
-        self._scratch = _Scratch(tuning.queued_tests)
+        self.regions: StateRegions | None = None
+        self.scratch = _Scratch(tuning.queued_tests)
 
     def __len__(self) -> int:
         return len(self.rows.keys)
@@ -221,11 +221,11 @@ class Joins:
         offsets = found.offsets
         if not len(self):
             return JoinedEntries(offsets[O_ENTRIES], mine.of[:0], offsets[O_CALLED], mine.of[:0], found.unknown, 0)
-        regions, tests, scratch = self._of(mine.states), self._tests, self._scratch
-        regions_beside = regions if beside is None else beside[0]._of(beside[1].states)
+        regions, tests, scratch = self.regions_of(mine.states), self.tests, self.scratch
+        regions_beside = regions if beside is None else beside[0].regions_of(beside[1].states)
         # The later table has all tests of the earlier one, with the same numbers.
-        if beside is not None and beside[0]._tests.table.size > tests.table.size:
-            tests = beside[0]._tests
+        if beside is not None and beside[0].tests.table.size > tests.table.size:
+            tests = beside[0].tests
         # An upper bound of the values looked up: attributes, text nodes, and string-values, each twice.
         value_count = 2 * largest.elements + largest.attributes + largest.texts
         scratch.fit_text(tests.filter.longest)
@@ -258,19 +258,19 @@ class Joins:
 
     def cover(self, states: States) -> None:
         """Build the regions of all existing states, as far as there is room."""
-        self._of(states).cover(np.arange(len(states)))
+        self.regions_of(states).cover(np.arange(len(states)))
 
     def cover_as(self, other: "Joins", states: States) -> None:
         """Build the regions of the states for which another object has them."""
-        regions = other._regions
+        regions = other.regions
         if regions is not None and regions.of is states:
-            self._of(states).cover(np.flatnonzero(regions.patterns.regions.spans[:, S_FIRST] >= 0))
+            self.regions_of(states).cover(np.flatnonzero(regions.patterns.regions.spans[:, S_FIRST] >= 0))
 
-    def _of(self, states: States) -> StateRegions:
+    def regions_of(self, states: States) -> StateRegions:
         """The regions of these states; only the latest are kept."""
-        regions = self._regions
+        regions = self.regions
         if regions is None or regions.of is not states:
-            self._regions = regions = StateRegions(states, self.rows, self._tuning)
+            self.regions = regions = StateRegions(states, self.rows, self._tuning)
         return regions
 
     def _covering(self, regions: StateRegions, wanted: Int32s, at_least: Int32s) -> StateRegions:
@@ -280,7 +280,7 @@ class Joins:
                 if regions.cover(_missing(regions, some)):
                     return regions
             regions = StateRegions(regions.of, self.rows, self._tuning)
-            self._regions = regions
+            self.regions = regions
             missing = _missing(regions, at_least)
             if not regions.cover(missing):
                 regions.refuse(missing)

@@ -37,7 +37,7 @@ class _Scratch(threading.local):
     """Buffers of a join; one set per thread, for one object of states."""
 
     def __init__(self, tuning: Tuning) -> None:
-        self._last_stamp = tuning.last_stamp
+        self.last_stamp = tuning.last_stamp
         self.of: States | None = None
         self.buffers = TwigScratch(
             counts=np.zeros(X_COUNTS, dtype=np.int64),
@@ -59,7 +59,7 @@ class _Scratch(threading.local):
     def fit(self, states: States, rows: TwigRows, elements: int, names: int) -> None:
         """Make room; stamps restart with other states."""
         counts = self.buffers.counts
-        if self.of is not states or counts[X_STAMP] > self._last_stamp:
+        if self.of is not states or counts[X_STAMP] > self.last_stamp:
             self.of = states
             counts[X_STAMP] = 0
             known = np.zeros((len(rows.keys), K_COLUMNS), dtype=np.int32)
@@ -100,7 +100,7 @@ class TwigJoins:
 
     def __init__(self, rows: TwigRows, tuning: Tuning) -> None:
         self.rows = rows
-        self._scratch = _Scratch(tuning)
+        self.scratch = _Scratch(tuning)
 
     def __len__(self) -> int:
         return len(self.rows.twigs)
@@ -117,7 +117,7 @@ class TwigJoins:
         unknown = np.zeros(count, dtype=np.bool_)
         if not len(self):
             return TwigsFound(offsets, of[:0], unknown, 0)
-        scratch, automaton = self._scratch, states.automaton
+        scratch, automaton = self.scratch, states.automaton
         scratch.fit(states, self.rows, longest, names)
         counts = scratch.buffers.counts
         counts[X_LOOKED] = 0

@@ -29,6 +29,7 @@ from ...arrays.ragged_arrays import part_of
 from ...table.path_trie_kernels import NONE
 from ...table.pattern_table import MergedNumbers, PatternTable
 from ..paths.lazy_determinisation import States
+from ..single_document_matching import SingleDocuments
 from .immutable_index_state import Generation, Index, symbols_for
 from .pending_paths import PendingPaths
 
@@ -52,10 +53,7 @@ class IndexUpdates:
     """The current generation of a table, and the transition to the next."""
 
     def __init__(
-        self,
-        table: PatternTable,
-        saved: dict[str, AnyArray] | None = None,
-        trees: "TreeStore | None" = None,
+        self, table: PatternTable, saved: dict[str, AnyArray] | None = None, trees: "TreeStore | None" = None
     ) -> None:
         self.table = table
         self.lock = threading.RLock()
@@ -67,6 +65,15 @@ class IndexUpdates:
         self._selection_is_due = False
         self.current = self._restored(saved) if saved else self._rebuilt(None)
         self.refresh()
+
+    @property
+    def current(self) -> Generation:
+        """The current generation."""
+        return self.single_documents.made
+
+    @current.setter
+    def current(self, made: Generation) -> None:
+        self.single_documents = SingleDocuments(made)
 
     # On disk.
 

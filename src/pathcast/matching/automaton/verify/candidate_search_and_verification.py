@@ -106,8 +106,22 @@ class CandidateMatcher:
                 of_twigs = matcher.gated.twigs.match(batch, longest, names, of.states, of.of, name_count)
                 unknown, looked_at = unknown | of_twigs.unknown, looked_at + of_twigs.looked_at
                 twigs.append(DocumentEntries(of_twigs.offsets, of_twigs.entries))
-        if unknown is not joined.unknown:
-            joined = joined._replace(unknown=unknown)
+        joined = joined._replace(unknown=unknown, looked_at=looked_at)
+        return self.add_verified(delta, batch, names, opened, found, joined, twigs)
+
+    def add_verified(
+        self,
+        delta: "CandidateMatcher | None",
+        batch: DocumentBatch,
+        names: Int32s,
+        opened: Sequence[OpenGates],
+        found: DocumentEntries,
+        joined: JoinedEntries,
+        twigs: Sequence[DocumentEntries],
+    ) -> Matched:
+        """As `add_matches`, given what joins have found: for joins of both kinds, what `joined` says of documents."""
+        matchers = (self,) if delta is None else (self, delta)
+        unknown, looked_at = joined.unknown, joined.looked_at
         if _SET in unknown.tobytes():
             left = np.flatnonzero(unknown)
             opened = [gates.with_all(batch.offsets, left) for gates in opened]
