@@ -1,6 +1,7 @@
 """Single matches keep the GIL if nobody gains from its release."""
 
 import threading
+import time
 
 import pytest
 
@@ -90,12 +91,28 @@ def test_a_pattern_is_indexed_by_the_thread_that_adds_it_while_documents_are_mat
     assert matcher.match("<e/>").ids.tolist() == [number]
 
 
+def test_changes_while_a_match_waits_for_earlier_ones_are_indexed_some_at_a_time() -> None:
+    subscriptions, matcher = matcher_of("/a")
+    subscriptions.add("/a[@k = 0]")
+    assert isinstance(matcher.engine, AutomatonEngine)
+    with matcher.engine._updates.lock:
+        match = threading.Thread(target=matcher.match, args=[b"<a/>"])
+        match.start()
+        while not matcher._turns.in_progress:
+            time.sleep(0.001)
+        for number in range(1, 100):
+            subscriptions.add(f"/a[@k = {number}]")
+            assert len(subscriptions) - known_to(matcher) < 33
+    match.join()
+    assert not matcher._turns.in_progress
+
+
 def test_changes_during_a_long_match_are_indexed_some_at_a_time() -> None:
     subscriptions, matcher = matcher_of("/a")
     matcher._turns.begin(b"<a/>")
     for number in range(100):
         subscriptions.add(f"/a[@k = {number}]")
-        assert len(subscriptions) - known_to(matcher) < 16
+        assert len(subscriptions) - known_to(matcher) < 32
     matcher._turns.end()
     before = known_to(matcher)
     for number in range(100):  # many are indexed together

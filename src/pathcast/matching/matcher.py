@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from .explain import Explanation
 
 # Changes that a thread indexes together while a document is matched: the next match waits for fewer than these.
-_INDEXED_TOGETHER = 16
+_INDEXED_TOGETHER = 32
 # Documents per group: enough to amortise a call, few enough for the cache, and for an early first answer.
 _GROUP = 256
 _GROUP_BYTES = 1 << 20
@@ -166,8 +166,9 @@ class Matcher:
         """
         # Take the subscriptions first: a match that waits for a concurrent change while it reads its document need not
         # include that change.
-        engine, expansion = self._follow()
         try:
+            self._turns.arrive()
+            engine, expansion = self._follow()
             self._turns.begin(document)
             batch = document.alone() if isinstance(document, Document) else self._reader.read_one(document)
             _, entries = self._matched(engine, batch)

@@ -24,7 +24,7 @@ _LONGEST, _PAUSE = 0.002, 64
 
 
 class ShortTurns:
-    """The single matches of one matcher: `begin` before each, `end` after it."""
+    """The single matches of one matcher: `arrive` and `begin` before each, `end` after it."""
 
     def __init__(self, longest: float = _LONGEST) -> None:
         self._longest = longest
@@ -35,12 +35,16 @@ class ShortTurns:
 
     @property
     def in_progress(self) -> bool:
-        """Whether a thread matches a single document."""
+        """Whether a thread matches a single document, or is about to."""
         return bool(self._matching)
+
+    def arrive(self) -> None:
+        """Announce that this thread is about to match a document: first it follows the changes, which may take long."""
+        self._matching.add(get_ident())
 
     def begin(self, document: object) -> None:
         """Begin to match a document."""
-        self._matching.add(get_ident())
+        self.arrive()
         if not isinstance(document, bytes | str) or len(document) > _SMALL or len(self._matching) > 1:
             return
         if self._pause:
