@@ -49,7 +49,8 @@ def test_documents_appear_as_they_are_published_and_are_explained(page: Page, br
     page.get_by_label("Why does a subscription get it, or not?").fill("dear")
     page.get_by_role("button", name="Explain").click()
     expect(details).to_contain_text("`price` is 12, wanted more than 100")
-    page.get_by_role("tab", name="Source").click()
+    page.get_by_role("tab", name="Structure").press("ArrowRight")
+    expect(page.get_by_role("tab", name="Source")).to_be_focused()
     expect(details.locator("pre")).to_have_text("<order n='1'><price>12</price><!-- gift --></order>")
     page.get_by_role("tab", name="Bytes").click()
     expect(details.locator("pre")).to_contain_text("3c 6f 72 64 65 72")
@@ -81,6 +82,18 @@ def test_a_person_corrects_a_document_and_publishes_it(browser: Browser, broker:
     (delivery,) = broker.http.post("/v1/subscriptions/corrected:pull?wait=5").json()["deliveries"]
     assert delivery["body"] == BROKEN.replace("cost", "price")
     assert delivery["attributes"]["corrects"] == str(sequence)
+
+
+def test_a_document_in_another_encoding_is_corrected(page: Page, broker: Served) -> None:
+    text = '<?xml version="1.0" encoding="ISO-8859-1"?><fish>Größe</fisch>'
+    sequence = _publish(broker, "fish", text.encode("latin-1"))
+    _add(broker, "fish", "//fish[. = 'Größe']", feeds=["fish"])
+    ready(page, f"/dead-letters?document={sequence}")
+    page.get_by_role("textbox", name="Document, to be corrected").fill(text.replace("fisch", "fish"))
+    page.get_by_role("button", name="Publish the corrected document").click()
+    expect(page.get_by_role("region", name="Correction")).to_contain_text("Published as #")
+    (delivery,) = broker.http.post("/v1/subscriptions/fish:pull?wait=5").json()["deliveries"]
+    assert delivery["body"] == '<?xml version="1.0"?><fish>Größe</fish>'
 
 
 def test_a_person_replays_deliveries_that_were_given_up(page: Page, broker: Served) -> None:

@@ -44,6 +44,9 @@ def test_an_operator_sees_numbers_and_problems_with_remedies(browser: Browser, t
         expect(page.locator(".tile", has_text="Documents")).to_contain_text("13")
         expect(page.get_by_role("img", name="Documents per second: documents")).to_be_visible()
         expect(page.locator("svg.chart path.line").first).to_be_attached()
+        expect(problems.get_by_role("link", name="Open")).to_have_count(2)
+        problems.get_by_role("link", name="Open").last.click()
+        expect(page.get_by_role("heading", name="Deliveries that were given up")).to_be_visible()
 
 
 def test_a_problem_goes_away_with_its_cause(tmp_path: Path) -> None:

@@ -99,6 +99,8 @@ def test_documents_of_the_log_are_counted_and_opened(page: Page, broker: Served)
     expect(page.get_by_role("textbox", name="Document")).to_have_text("<news><n3/></news>")
     expect(page.locator("#verdict")).to_contain_text("1 part selected")
     assert page.evaluate(MARKED, "selected") == ["<n3/>"]
+    opened = page.get_by_label("Sample or document").input_value()
+    assert broker.http.get(f"/v1/documents/{opened.removeprefix('document:')}").text == "<news><n3/></news>"
 
 
 def test_script_in_a_document_is_shown_as_text(page: Page, broker: Served) -> None:

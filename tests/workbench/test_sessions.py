@@ -62,6 +62,10 @@ def test_a_person_logs_in_looks_around_and_logs_out(browser: Browser, guarded: S
         assert page.evaluate("document.cookie") == ""  # no script can read the token
         (cookie,) = page.context.cookies()
         assert (cookie["httpOnly"], cookie["sameSite"], cookie["value"]) == (True, "Strict", token)
+        page.get_by_role("link", name="Playground").click()
+        page.get_by_label("Id", exact=True).fill("by-cookie")  # a change, which needs the CSRF token
+        page.get_by_role("button", name="Subscribe").click()
+        expect(page.get_by_text("Subscribed as by-cookie.")).to_be_visible()
         page.get_by_role("button", name="Log out").click()
         expect(page.get_by_label("Access token")).to_be_visible()
         assert page.context.cookies() == []

@@ -117,6 +117,34 @@ def test_what_others_wrote_is_shown_as_text(page: Page, broker: Served) -> None:
     assert page.locator("main script").count() == 0
 
 
+def test_trying_a_subscription_keeps_its_namespaces(page: Page, broker: Served) -> None:
+    xpath = {"expression": "//f:quote", "namespaces": {"f": "urn:f", "g": "urn:g"}}
+    broker.http.put("/v1/subscriptions/0quotes", json={"filters": [{"xpath": xpath}]}).raise_for_status()
+    ready(page, "/subscriptions?id=0quotes")
+    page.get_by_role("link", name="Try").click()
+    expect(page.get_by_label("XPath expression")).to_have_value("//f:quote")
+    expect(page.get_by_label("prefix=uri, separated by spaces")).to_have_value("f=urn:f g=urn:g")
+    expect(page.locator("#verdict")).to_contain_text("does not match")
+
+
+def test_only_subscriptions_with_problems_are_shown_and_more_follow(page: Page, broker: Served) -> None:
+    for number in range(60):
+        _add(broker, f"1ill-{number:02}", "//ill", config={"max_deliver": 1}, feeds=["ill"])
+    broker.http.post("/v1/feeds/ill/documents", content="<ill/>").raise_for_status()
+    for number in range(60):
+        (sequence,) = _pull(broker, f"1ill-{number:02}")
+        broker.http.post(f"/v1/subscriptions/1ill-{number:02}:nack", json={"sequences": [sequence]}).raise_for_status()
+    ready(page, "/subscriptions")
+    page.get_by_label("with problems only").check()
+    rows = page.locator("tbody tr[data-key]")
+    expect(page.get_by_text("50 subscriptions found, and there may be more")).to_be_visible()
+    page.get_by_role("button", name="More").click()
+    expect(rows).to_have_count(60)
+    rows.last.get_by_role("button").click()
+    details = page.get_by_role("region", name="Details")
+    expect(details.get_by_role("heading", name="1ill-59")).to_be_in_viewport()  # beside the end of a long list
+
+
 # The API beneath.
 
 
