@@ -18,6 +18,10 @@ ARGUMENTS = [
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
+    "--disable-software-rasterizer",
+    "--disable-extensions",
+    "--renderer-process-limit=1",
+    "--disable-features=Translate,OptimizationHints,MediaRouter,InterestFeedContentSuggestions",
 ]
 MISSING = "no browser: the tests of the workbench need Chromium; install it with: apt-get install chromium"
 # Nothing is decided by the clock: what does not come within a minute does not come.

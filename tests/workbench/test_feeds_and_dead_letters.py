@@ -157,11 +157,20 @@ def test_a_tenant_sees_only_its_own_data_and_what_its_guard_allows(browser: Brow
     file = tmp_path / "tokens.json"
     operator = add_token(file, "operator", "root", ["*"])[0]
     mine = add_token(file, "one", "ada", ["subscribe:ada", "read:shared", "publish:shared"])[0]
+    manager = add_token(file, "one", "manager", ["*"])[0]
     everything = {"authorization": f"Bearer {operator}"}
     with served(tmp_path / "log", BrokerSettings(tokens=TokensSection(file=str(file)))) as broker:
         guard = {"guard": {"expression": "/m[@level = 'open']"}}
         broker.http.put("/v1/tenants/one", json=guard, headers=everything).raise_for_status()
         broker.http.put("/v1/subscriptions/theirs", json={"xpath": "//m"}, headers=everything).raise_for_status()
+        colleague = {"xpath": "//m", "subscriber": "bob"}
+        broker.http.put(
+            "/v1/subscriptions/colleagues", json=colleague, headers={"authorization": f"Bearer {manager}"}
+        ).raise_for_status()
+        own = {"xpath": "//n", "subscriber": "ada", "feeds": ["shared"]}
+        broker.http.put(
+            "/v1/subscriptions/own", json=own, headers={"authorization": f"Bearer {mine}"}
+        ).raise_for_status()
 
         def publish(feed: str, content: str) -> int:
             answer = broker.http.post(f"/v1/feeds/{feed}/documents", content=content, headers=everything)
@@ -186,6 +195,10 @@ def test_a_tenant_sees_only_its_own_data_and_what_its_guard_allows(browser: Brow
             for path in ("/subscriptions", "/dead-letters", "/"):
                 ready(page, path)
                 expect(page.locator("main")).not_to_contain_text("theirs")
+                expect(page.locator("main")).not_to_contain_text("colleagues")
+            ready(page, "/subscriptions")
+            expect(page.get_by_text("1 of 1 subscription")).to_be_visible()
+            expect(page.get_by_role("button", name="own")).to_be_visible()
             page.get_by_role("link", name="Playground").click()
             page.get_by_label("XPath expression").fill("//m")
             expect(page.get_by_text("of the newest 1 document")).to_be_visible()

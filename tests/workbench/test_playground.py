@@ -74,6 +74,9 @@ def test_typing_an_unfinished_expression_says_what_is_wrong_with_it(browser: Bro
         _document(page, "<a>\n  <b></a>")
         expect(page.get_by_text("not readable")).to_be_visible()
         assert len(page.evaluate(MARKED, "wrong")) == 1
+        _document(page, "<story><headline/></story>")
+        expect(page.locator("#verdict")).to_contain_text("matches")
+        assert page.evaluate(MARKED, "wrong") == []
 
 
 def test_own_text_is_marked_whatever_its_letters(page: Page) -> None:
