@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from .matching.worker_index import PublishedIndex, pin_version
     from .overlay.published_overlays import publish_overlay
     from .overlay.route_documents import disseminate, route_documents, visits_as_rows
+    from .pipeline.delta_tables import write_delta_once
     from .publishing.compile_subscriptions import compile_subscriptions
     from .publishing.index_versions import latest, pack_index, publish
     from .publishing.subscription_report import SubscriptionReport
@@ -73,6 +74,7 @@ __all__ = [
     "summarize",
     "visits_as_rows",
     "with_source",
+    "write_delta_once",
     "write_once",
 ]
 
@@ -112,6 +114,7 @@ _FILES = {
     "summarize": "matching.roxsum_messages",
     "visits_as_rows": "overlay.route_documents",
     "with_source": "matching.deliveries_and_dead_letters",
+    "write_delta_once": "pipeline.delta_tables",
     "write_once": "matching.deliveries_and_dead_letters",
 }
 

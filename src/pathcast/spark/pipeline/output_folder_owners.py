@@ -12,7 +12,7 @@ it has begun. It owns nothing before its first micro-batch. Files that readers i
 are not rows: a first micro-batch that was killed midway leaves only such files, or its own.
 
 Remote addresses (`s3a://…`) have no mark: there, a stream that has begun is trusted. Outputs that are not files (a
-table, a topic) are appended to without a check.
+table, a topic) are appended to without a check; a Delta table may have several writers, and knows their micro-batches.
 """
 
 import os
@@ -103,7 +103,8 @@ def _outputs(pipeline: Pipeline) -> Iterator[_Output]:
         places.append(("joins", "path", joins, joins.path))
         places += [("joins", key, joins, getattr(joins, key)) for key in ("deliveries", "contents", "dead_letters")]
     for section, key, sink, path in places:
-        if path is not None and (key != "path" or sink.format in FILE_FORMATS):
+        is_new_table = sink.is_delta_folder and pipeline.stream is None
+        if path is not None and (key != "path" or sink.format in FILE_FORMATS or is_new_table):
             stream = joins_stream(pipeline.stream) if pipeline.stream and section == "joins" else pipeline.stream
             of = "deliveries" if section == "overlay" else section
             yield _Output(f"{section}.{key}", path, sink.mode, f"{of}.mode", stream)

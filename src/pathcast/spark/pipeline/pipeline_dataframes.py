@@ -43,6 +43,8 @@ from ..matching.split_documents import split_documents
 from ..matching.worker_index import PublishedIndex
 from ..overlay.route_documents import route_documents, visits_as_rows
 from ..overlay.routing_worker_tasks import VISITS
+from .checkpoint_reader import query_id
+from .delta_tables import write_delta, write_delta_once
 from .pipeline_sections import (
     FILE_FORMATS,
     SOURCE_FILE_FORMATS,
@@ -261,9 +263,16 @@ def _columns(frame: DataFrame, sink: DocumentSink, *added: str) -> DataFrame:
     return frame.select(*sink.columns, *(name for name in added if name not in sink.columns)) if sink.columns else frame
 
 
-def write(frame: DataFrame, sink: Sink, batch: int | None = None) -> None:
-    """Write rows to a sink; `batch` is the number of the micro-batch in a stream."""
+def write(frame: DataFrame, sink: Sink, batch: int | None = None, checkpoint: str | None = None) -> None:
+    """Write rows to a sink; `batch` is the number of the micro-batch in the stream with this checkpoint."""
     path, mode = sink.path, sink.mode
+    if sink.is_delta_folder and path is not None:
+        if batch is None or checkpoint is None:
+            write_delta(frame, path, mode, **sink.options)
+        else:
+            numbered = frame.withColumn(BATCH, f.lit(batch).cast(t.LongType()))
+            write_delta_once(numbered, batch, path, writer=query_id(checkpoint), **sink.options)
+        return
     if batch is not None:
         if sink.format in FILE_FORMATS and path is not None:
             if not is_address(path):

@@ -194,4 +194,4 @@ class JoinStage:
     def _put(self, rows: DataFrame, sink: Sink, number: int | None) -> None:
         if self.stream is not None and number is not None:
             claim(sink, self.stream, number)
-        write(rows, sink, number)
+        write(rows, sink, number, None if self.stream is None else self.stream.checkpoint)

@@ -17,6 +17,8 @@ from .pipeline_value_kinds import INTERVAL_TEXT, NAMESPACES, POLICY, SHARE, SHAR
 
 # File formats: each micro-batch is written to its own folder, which a repetition replaces.
 FILE_FORMATS = ("parquet", "orc", "json", "csv", "text", "xml", "avro")
+# Delta tables, each with the rows of micro-batches once (delta_tables.py).
+DELTA = "delta"
 # Formats whose rows come from files, so that Spark knows the file of a row.
 SOURCE_FILE_FORMATS = (*FILE_FORMATS, "binaryFile")
 # The documents of a broker's log (log/log_data_source.py).
@@ -224,7 +226,12 @@ def _format_of(path: str | None) -> str:
 class Sink:
     """Where rows go."""
 
-    format: str = key(TEXT, "A format that Spark writes.", "parquet")
+    format: str = key(
+        TEXT,
+        "A format that Spark writes. `delta` with a folder as path: a Delta table that gets each micro-batch exactly "
+        "once, without jars (`pathcast[delta]`).",
+        "parquet",
+    )
     path: str | None = key(PATH, "The folder or table to write to.", None)
     mode: str = key(
         choice("append", "overwrite", "ignore", "error"),
@@ -233,6 +240,11 @@ class Sink:
         "error",
     )
     options: Mapping[str, str] = key(OPTIONS, "Options of the format.", _NO_OPTIONS)
+
+    @property
+    def is_delta_folder(self) -> bool:
+        """Whether the sink is a Delta table in a folder; Spark writes those at remote addresses, with Delta's jars."""
+        return self.format == DELTA and self.path is not None and not is_address(self.path)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -308,7 +308,7 @@ def micro_batch(batch: DataFrame, number: int, pipeline: Pipeline, stream: Strea
 
     def put(rows: DataFrame, sink: Sink) -> None:
         claim(sink, stream, number)
-        write(rows, sink, number)
+        write(rows, sink, number, stream.checkpoint)
 
     held = pipeline.dead_letters is not None or links is not None
     if held:
