@@ -64,9 +64,10 @@ def changed(count: int, matcher: Matcher | None = None) -> Matcher:
     at_rest(matcher)
     assert isinstance(matcher.engine, AutomatonEngine)
     matcher.engine.compiled()  # one index, without a second one for the latest patterns
-    match_all(matcher)
-    at_rest(matcher)
-    match_all(matcher)  # and what a thread keeps for documents of this index
+    matched = None
+    while matched is not (made := at_rest(matcher)):  # and what a thread keeps for documents of this index
+        matched = made
+        match_all(matcher)
     return matcher
 
 
