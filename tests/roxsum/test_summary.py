@@ -1,5 +1,7 @@
 """The summary: one node per label path, extents on the leaves of each document, and the documents unchanged."""
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -161,3 +163,15 @@ def test_one_document_is_not_taken_for_several_and_targets_are_a_mapping() -> No
         RoXSum.build("<a/>")
     with pytest.raises(TypeError, match="targets must be a mapping"):
         RoXSum.build(["<a/>"]).split(["//a"])  # type: ignore[arg-type]
+
+
+def test_documents_that_are_read_in_several_groups_are_one_batch(tmp_path: Path) -> None:
+    large = [f"<a n='{number}'><b>{'x' * 900_000}</b></a>".encode() for number in range(8)]
+    batch = RoXSum.build(large[:5])
+    batch.add_many([*large[5:], b"<a><c/></a>"])
+    (tmp_path / "one.xml").write_bytes(b"<d/>")
+    assert batch.add_many([tmp_path / "one.xml", b"<broken", "<e/>"]).keys() == {1}
+    batch.add(b"<f/>")
+    assert batch.documents() == [*large, b"<a><c/></a>", b"<d/>", b"<e/>", b"<f/>"]
+    assert batch.summary()["a", "b"] == list(range(8)) and batch.summary()[("f",)] == [11]
+    assert len(batch.contents) == 12 + 1

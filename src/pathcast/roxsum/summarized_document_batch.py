@@ -5,6 +5,7 @@ demand, and updated while documents are added and removed one by one.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 
 import numpy as np
 from pyroaring import BitMap
@@ -37,6 +38,7 @@ class SummarizedDocuments:
         self._next = 0
         self._share(Skeletons(LabelPaths()) if skeletons is None else skeletons)
         self._parts = [Contents.empty()]
+        self._joins_later = False
         self._extents: dict[int, BitMap] | None = {}
         self._nodes: Int32s | None = None
 
@@ -169,9 +171,8 @@ class SummarizedDocuments:
             self._extents = None
         base = sum(map(len, self._parts))
         self._parts = [part for part in self._parts if len(part)] + [contents]
-        # A part is joined with the previous one once it is as large, so that no document is copied often.
-        while len(self._parts) > 1 and len(self._parts[-1]) >= len(self._parts[-2]):
-            self._parts[-2:] = [Contents.joined(self._parts[-2:])]
+        if not self._joins_later:
+            self._join_parts()
         ascends = not len(self._ids) or not len(ids) or ids[0] > self._ids[-1]
         self._ids, self._rows = np.concatenate([self._ids, ids]), np.concatenate([self._rows, rows + base])
         if not ascends:
@@ -179,6 +180,25 @@ class SummarizedDocuments:
             self._ids, self._rows = self._ids[order], self._rows[order]
         self._next = max(self._next, int(self._ids[-1]) + 1 if len(self._ids) else 0)
         self._nodes = None
+
+    def _join_parts(self) -> None:
+        """Join a part with the previous one once it is as large, so that no document is copied often."""
+        while len(self._parts) > 1 and len(self._parts[-1]) >= len(self._parts[-2]):
+            self._parts[-2:] = [Contents.joined(self._parts[-2:])]
+
+    @contextmanager
+    def _joined_at_once(self) -> Iterator[None]:
+        """Add several parts, which are joined all together afterwards: each document is copied once."""
+        before, self._joins_later = sum(map(len, self._parts)), True
+        try:
+            yield
+        finally:
+            self._joins_later = False
+            ends = np.cumsum([len(part) for part in self._parts])
+            known = int(np.searchsorted(ends, before, "right"))
+            if len(self._parts) > known:
+                self._parts[known:] = [Contents.joined(self._parts[known:])]
+            self._join_parts()
 
     def _take(self, other: "SummarizedDocuments", rows: Int64s, ids: Int64s) -> None:
         """Add rows of another batch under these ids."""

@@ -39,8 +39,10 @@ from .summarized_document_batch import SummarizedDocuments
 from .summary_matching import Filtering, numbers_of
 from .tokenised_batch_contents import Contents
 
-# Documents are read in groups of up to this many bytes.
-_GROUP_BYTES = 16 << 20
+# Documents are read in groups of up to this many bytes, few enough that memory of a group is used again for the next.
+_GROUP_BYTES = 2 << 20
+# What a file counts as before it is read.
+_PATH_BYTES = 1 << 12
 
 
 class Terms(TypedDict, total=False):
@@ -86,10 +88,11 @@ class RoXSum(SummarizedDocuments):
                 f"build takes a list of documents, got a single {type(documents).__name__}; put it into a list"
             )
         batch = cls(limits=limits, entities=entities)
-        for group in [documents] if isinstance(documents, DocumentBatch) else batch._groups(documents):
-            if errors == "raise" and group.errors:
-                raise group.errors[min(group.errors)]
-            batch._append(group)
+        with batch._joined_at_once():
+            for group in [documents] if isinstance(documents, DocumentBatch) else batch._groups(documents):
+                if errors == "raise" and group.errors:
+                    raise group.errors[min(group.errors)]
+                batch._append(group)
         return batch
 
     # Content.
@@ -113,10 +116,11 @@ class RoXSum(SummarizedDocuments):
         """
         refused: dict[int, PathcastError] = {}
         done = 0
-        for group in self._groups(documents):
-            refused.update((done + index, error) for index, error in group.errors.items())
-            self._append(group, keep_places=False)
-            done += len(group)
+        with self._joined_at_once():
+            for group in self._groups(documents):
+                refused.update((done + index, error) for index, error in group.errors.items())
+                self._append(group, keep_places=False)
+                done += len(group)
         return refused
 
     def remove(self, id: int) -> None:
@@ -302,7 +306,7 @@ class RoXSum(SummarizedDocuments):
         waiting: list[Readable] = []
         size = 0
         for document in documents:
-            if isinstance(document, Document) or size >= _GROUP_BYTES:
+            if size >= _GROUP_BYTES or isinstance(document, Document):
                 if waiting:
                     yield self._reader.read(waiting, borrowed=True)
                 waiting, size = [], 0
@@ -310,7 +314,7 @@ class RoXSum(SummarizedDocuments):
                 yield document.alone()
             else:
                 waiting.append(document)
-                size += len(document) if not isinstance(document, os.PathLike) else 1 << 12
+                size += _size(document)
         if waiting:
             yield self._reader.read(waiting, borrowed=True)
 
@@ -339,6 +343,14 @@ class RoXSum(SummarizedDocuments):
         self._share(kept.skeletons)
         self._parts, self._rows = kept._parts, kept._rows
         self._extents, self._nodes = None, None
+
+
+def _size(document: Readable) -> int:
+    """The estimated size of a document before it is read."""
+    # Documents are mostly bytes or text, and asking whether one is a path takes long.
+    if isinstance(document, bytes | str):
+        return len(document)
+    return _PATH_BYTES if isinstance(document, os.PathLike) else len(document)
 
 
 def _grouped(documents: list[bytes | str]) -> Iterator[tuple[int, int]]:
