@@ -3,7 +3,18 @@
 from random import Random
 
 from pathcast.errors import MappingError
-from pathcast.mediation import Downgrade, Exchange, Insert, Operator, Rename, SchemaNode, SchemaTree, ToElement, Upgrade
+from pathcast.mediation import (
+    Downgrade,
+    Exchange,
+    Insert,
+    Move,
+    Operator,
+    Rename,
+    SchemaNode,
+    SchemaTree,
+    ToElement,
+    Upgrade,
+)
 from pathcast.mediation.mappings.document_object_tree import Item
 from pathcast.mediation.mappings.operators_by_schema_node import Plan
 from pathcast.mediation.schemas.schema_tree import parent_of
@@ -51,7 +62,7 @@ def _drawn_operator(random: Random, tree: SchemaTree) -> Operator | None:
     if random.random() < 0.1 and parent_of(path):
         names.append(tree[parent_of(path)].name)  # what an exchange may have put there
     some = frozenset(random.sample(names, random.randint(1, len(names)))) if names else None
-    match random.randrange(7):
+    match random.randrange(9):
         case 0:
             return Rename(path, random.choice("ABC"))
         case 1 if node.attributes:
@@ -67,6 +78,13 @@ def _drawn_operator(random: Random, tree: SchemaTree) -> Operator | None:
             return Downgrade(path, some, random.choice(names))
         case 6 if names:
             return Exchange(path, random.choice(names))
+        case 7 | 8 if parent_of(path):
+            above = random.choice([each for each in tree.paths if path.startswith(f"{each}/")])
+            what = f"{path}/@{random.choice(node.attributes)}" if node.attributes and random.random() < 0.5 else path
+            steps = tuple(random.choice("PQ") for _ in range(random.randrange(3)))
+            children = [child.name for child in tree[above].children]
+            into = random.choice(children) if random.random() < 0.5 else None
+            return Move(what, above, () if into else steps, into, random.choice((None, "M")) if "@" in what else None)
     return None
 
 

@@ -7,7 +7,7 @@ import pytest
 from pathcast.documents import read
 from pathcast.documents.schema.dtd_reader import read_dtd
 from pathcast.errors import LimitError, MappingError
-from pathcast.mediation import Downgrade, Exchange, Insert, Operator, Rename, SchemaTree, ToElement, Upgrade
+from pathcast.mediation import Downgrade, Exchange, Insert, Move, Operator, Rename, SchemaTree, ToElement, Upgrade
 from pathcast.mediation.mappings.document_object_tree import item_of, to_bytes
 from pathcast.mediation.mappings.mapping_operators import KINDS, as_plain, from_plain
 from pathcast.mediation.mappings.object_tree_rewriter import rewrite
@@ -40,6 +40,25 @@ def test_a_document_of_no_operators_stays_as_it_is() -> None:
 
 
 EXAMPLES: dict[str, tuple[str, str, list[Operator]]] = {
+    "move into a new path": (
+        "<r><a><b><e>1</e></b><c>2</c></a><x/></r>",
+        "<r><a><b/></a><x/><p><e>1</e><c>2</c></p></r>",
+        [Move("r/a/b/e", "r", ("p",)), Move("r/a/c", "r", ("p",))],
+    ),
+    "move to the end of an ancestor": (
+        "<r><a><b><e>1</e></b></a><x/></r>", "<r><a><b/></a><x/><e>1</e></r>", [Move("r/a/b/e", "r")]
+    ),
+    "move into a child": (
+        "<r><a><b><e>1</e></b></a><x/></r>", "<r><a><b/></a><x><e>1</e></x></r>", [Move("r/a/b/e", "r", into="x")]
+    ),
+    "move into a child that is missing": (
+        "<r><a><b><e>1</e></b></a><a/></r>", "<r><a><b/></a><e>1</e><a/></r>", [Move("r/a/b/e", "r", into="x")]
+    ),
+    "move attributes": (
+        "<r><a k='1' l='2'><c/></a><x/></r>",
+        "<r><a><c/><l>2</l></a><x/><p><kk>1</kk></p></r>",
+        [Move("r/a/@k", "r", ("p",), name="kk"), Move("r/a/@l", "r/a")],
+    ),
     "rename": ("<r><a k='1'><b/></a></r>", '<r><A k="1"><b/></A></r>', [Rename("r/a", "A")]),
     "rename an attribute": ("<r><a k='1' l='2'/></r>", '<r><a K="1" l="2"/></r>', [Rename("r/a/@k", "K")]),
     "an attribute whose new name is taken": ("<r><a k='1' K='2'/></r>", '<r><a K="1"/></r>', [Rename("r/a/@k", "K")]),
@@ -136,6 +155,20 @@ def test_operators_travel_as_plain_data(name: str) -> None:
 
 
 REFUSED: dict[str, list[Operator]] = {
+    "cannot apply move at 'r/a/b': its parent is the ancestor to move to; use insert or downgrade": [
+        Move("r/a/b", "r/a", ("p",))
+    ],
+    "cannot apply move at 'r/a/b': 'r/x' is no ancestor of it; choose an ancestor": [Move("r/a/b", "r/x")],
+    "cannot apply move at 'r/a/b': 'r' has no child 'y'; its children: a, x": [Move("r/a/b", "r", into="y")],
+    "cannot apply move at 'r/a/b': 'a' contains it, or a path is given, too; choose another child": [
+        Move("r/a/b", "r", into="a")
+    ],
+    "cannot apply move at 'r/a/b': another operator already moves it; remove one of the operators": [
+        Insert("r/a", ("p",), some("b")), Move("r/a/b", "r")
+    ],
+    "cannot apply move at 'r/a/b/e': 'r/a/b' is part of an exchange; move it by exchanges alone": [
+        Exchange("r/a", "b"), Move("r/a/b/e", "r")
+    ],
     "cannot apply rename at 'r/z': the schema has no element 'r/z'; did you mean r/a or r/x?": [Rename("r/z", "Z")],
     "cannot apply rename at 'r/c': the schema has no element 'r/c'; did you mean r/a/c?": [Rename("r/c", "Z")],
     "cannot apply rename at 'r/a': 'r/a' is already renamed to 'A'; remove one of the operators": [
@@ -212,7 +245,7 @@ def test_a_document_that_exchanges_would_blow_up_is_refused() -> None:
 @pytest.mark.parametrize(
     ("plain", "reason"),
     [
-        ({"operator": "move"}, "the key 'operator' must be one of"),
+        ({"operator": "turn"}, "the key 'operator' must be one of"),
         ({"operator": "rename", "node": "r"}, "operator rename lacks the key 'name'"),
         (
             {"operator": "rename", "node": 3, "name": "x"},
@@ -231,4 +264,4 @@ def test_a_document_that_exchanges_would_blow_up_is_refused() -> None:
 def test_plain_data_that_is_no_operator_is_refused(plain: dict[str, object], reason: str) -> None:
     with pytest.raises(MappingError, match=re.escape(reason)):
         from_plain(plain)
-    assert len(KINDS) == 6
+    assert len(KINDS) == 7

@@ -10,6 +10,7 @@ from pathcast.mediation import (
     Downgrade,
     Exchange,
     Insert,
+    Move,
     Operator,
     Rename,
     SchemaNode,
@@ -139,12 +140,43 @@ def test_a_group_that_only_the_local_schema_has_is_left_empty() -> None:
     assert mapping.check() == ["'a/group' has no counterpart in the global schema; it stays unchanged"]
 
 
-def test_what_no_operator_explains_is_told_and_left_alone() -> None:
+def test_what_lies_in_another_branch_moves_there() -> None:
     local, glob = read_tree("a\n  b\n    c @k"), read_tree("a\n  b\n  d\n    e\n      c @k")
     mapping = Mapping.derive("x", local, glob, {"a": "a", "a/b": "a/b", "a/b/c": "a/d/e/c", "a/b/c/@k": "a/d/e/c/@k"})
+    assert mapping.operators == (Move("a/b/c", "a", ("d", "e")),)
+    assert mapping.check() == []
+    assert to_bytes(mapping.rewrite(item_of(read("<a><b><c k='1'/></b></a>")))) == (
+        b'<a><b/><d><e><c k="1"/></e></d></a>'
+    )
+
+
+def test_leaves_move_below_the_nearest_repeating_element() -> None:
+    local = read_tree("r\n  g\n    item*\n      h\n        i @u\n          t #text")
+    glob = read_tree("s\n  entry*\n    t #text\n    info\n      u #text")
+    same = {"r": "s", "r/g/item": "s/entry", "r/g/item/h/i/t": "s/entry/t", "r/g/item/h/i/@u": "s/entry/info/u"}
+    mapping = Mapping.derive("x", local, glob, same)
+    assert not mapping.unexplained
+    document = "<r><g><item><h><i u='1'><t>a</t></i></h></item><item><h><i u='2'><t>b</t></i></h></item></g></r>"
+    assert to_bytes(mapping.rewrite(item_of(read(document)))) == (
+        b"<s><g/><entry><h><i/></h><info><u>1</u></info><t>a</t></entry>"
+        b"<entry><h><i/></h><info><u>2</u></info><t>b</t></entry></s>"
+    )
+
+
+def test_what_belongs_into_another_child_moves_into_it() -> None:
+    local, glob = read_tree("r\n  a\n    b\n      c #text\n  d"), read_tree("r\n  a\n  d\n    c #text")
+    mapping = Mapping.derive("x", local, glob, {"r": "r", "r/a": "r/a", "r/d": "r/d", "r/a/b/c": "r/d/c"})
+    assert mapping.operators == (Move("r/a/b/c", "r", into="d"),)
+    document = "<r><a><b><c>1</c></b></a><d/></r>"
+    assert to_bytes(mapping.rewrite(item_of(read(document)))) == b"<r><a><b/></a><d><c>1</c></d></r>"
+
+
+def test_what_no_operator_explains_is_told_and_left_alone() -> None:
+    local, glob = read_tree("a\n  b\n    c @k"), read_tree("a @k\n  b\n    c")
+    mapping = Mapping.derive("x", local, glob, {"a": "a", "a/b": "a/b", "a/b/c": "a/b/c", "a/b/c/@k": "a/@k"})
     assert mapping.operators == ()
     assert mapping.check() == [
-        "'a/b/c': no operator can move it to 'a/d/e/c': its parent 'a/b' corresponds to 'a/b'; it stays unchanged"
+        "'a/b/c/@k': no operator can move it to 'a/@k': its parent 'a/b/c' corresponds to 'a/b/c'; it stays unchanged"
     ]
 
 

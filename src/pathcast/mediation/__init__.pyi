@@ -4,6 +4,7 @@ from .correspondence.synonym_dictionary import SynonymDictionary as SynonymDicti
 from .mappings.mapping_operators import Downgrade as Downgrade
 from .mappings.mapping_operators import Exchange as Exchange
 from .mappings.mapping_operators import Insert as Insert
+from .mappings.mapping_operators import Move as Move
 from .mappings.mapping_operators import Operator as Operator
 from .mappings.mapping_operators import Rename as Rename
 from .mappings.mapping_operators import ToElement as ToElement

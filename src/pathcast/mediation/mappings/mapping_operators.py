@@ -1,4 +1,4 @@
-"""The six operators that turn a local document into a global one (§2.3.1), as plain data.
+"""The operators that turn a local document into a global one, as plain data: the six of the paper (§2.3.1), and Move.
 
 Operators name nodes by their paths in the local schema tree, and children by their local names, regardless of other
 operators. Exchanges apply first, from the root downwards; their result is an exchanged tree whose nodes keep their
@@ -14,6 +14,9 @@ The resulting place (order matters for the first of several nodes, and for the t
     Upgrade(E, S)         the children S right after E; where E is the root, they stay
     Downgrade(E, S, F)    the children S at the end of the first F; where there is no F, they stay
     Exchange(E, F)        each child F in E's place, with E (without its F) at its end; where there is no F, E stays
+    Move(N, A, p/q)       N, from further down in A, in one new p/q at the end of A, as with Insert; N may be an
+                          attribute, `E/@a`, which becomes an element; with `into` instead of a path, at the end of the
+                          first child of that name of A; where there is none, after the child of A that N was in
 
 `children=None` means all child elements: the paper's Insert⁺ and Upgrade⁺, which need not wait for anything.
 """
@@ -84,9 +87,21 @@ class Exchange:
     kind: ClassVar[str] = "exchange"
 
 
-Operator = Rename | ToElement | Insert | Upgrade | Downgrade | Exchange
+@dataclass(frozen=True, slots=True)
+class Move:
+    """Put an element, or an attribute as an element, into an ancestor: at its end, in a new path, or in a child."""
+
+    node: str
+    above: str
+    path: tuple[str, ...] = ()
+    into: str | None = None
+    name: str | None = None
+    kind: ClassVar[str] = "move"
+
+
+Operator = Rename | ToElement | Insert | Upgrade | Downgrade | Exchange | Move
 KINDS: Mapping[str, type[Operator]] = {
-    kind.kind: kind for kind in (Rename, ToElement, Insert, Upgrade, Downgrade, Exchange)
+    kind.kind: kind for kind in (Rename, ToElement, Insert, Upgrade, Downgrade, Exchange, Move)
 }
 
 
@@ -95,7 +110,7 @@ def as_plain(operator: Operator) -> dict[str, Any]:
     plain: dict[str, Any] = {"operator": operator.kind}
     for each in fields(operator):
         value = getattr(operator, each.name)
-        if value is None:
+        if value is None or value == ():
             continue
         if each.name == "children":
             value = sorted(value)
@@ -144,4 +159,5 @@ _REQUIRED: Mapping[str, Iterable[str]] = {
     "upgrade": ("node",),
     "downgrade": ("node", "children", "into"),
     "exchange": ("node", "child"),
+    "move": ("node", "above"),
 }

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathcast.errors import LimitError, MappingError
 
 from .document_object_tree import Item
-from .operators_by_schema_node import Down, Into, Plan, Up
+from .operators_by_schema_node import Down, Into, Place, Plan, Up
 
 # Elements of a rewritten document.
 LIMIT = 10_000_000
@@ -58,7 +58,7 @@ class _Rewriting:
                 f"the document's root has {len(roots)} children '{name}', but the mapping needs one, "
                 "which becomes the root; split the document"
             )
-        return self._rewritten(roots[0], is_root=True)[0]
+        return self._rewritten(roots[0], is_root=True).item
 
     def _placed(self, item: Item, path: str | None) -> Placed:
         content: list[Placed | str] = []
@@ -105,51 +105,104 @@ class _Rewriting:
 
     # All other operators.
 
-    def _rewritten(self, element: Placed, *, is_root: bool = False) -> list[Item]:
-        """An element, followed by the elements that were upgraded out of it."""
+    def _rewritten(self, element: Placed, *, is_root: bool = False) -> "_Rewritten":
+        """An element, with what leaves it."""
         if element.path is None:
-            return [element.item]
-        plan = self.plan.nodes[element.path]
-        made = Item(plan.name)
-        for name, value in element.item.attributes.items():
-            if all(name != taken for taken, _ in plan.elements):
-                made.attributes.setdefault(plan.attributes.get(name, name), value)
-        for attribute, name in plan.elements:
-            if attribute in element.item.attributes:
-                value = element.item.attributes[attribute]
-                made.content.append(Item(name, content=[value] if value else []))
-        firsts: dict[str, Item] = {}  # the first child of each name, rewritten
-        downgraded: list[tuple[str, list[Item]]] = []
-        inserted = Item("")
-        behind: list[Item] = []
-        expected = self.plan.children[element.path]
+            return _Rewritten(element.item)
+        plan, expected = self.plan.nodes[element.path], self.plan.children[element.path]
         present = {
             part.item.name
             for part in element.content
             if isinstance(part, Placed) and expected.get(part.item.name) == part.path
         }
+        made = _Made(Item(plan.name), present, is_root)
+        attributes, leaving = element.item.attributes, plan.leaving
+        for name, value in attributes.items():
+            if name not in leaving:
+                made.item.attributes.setdefault(plan.attributes.get(name, name), value)
+        for attribute, name in plan.elements:
+            if attribute in attributes:
+                made.item.content.append(_with_text(name, attributes[attribute]))
+        for attribute, name, place in plan.moved:
+            if attribute in attributes:
+                made.put(place.up, place, [_with_text(name, attributes[attribute])])
         for part in element.content:
             if isinstance(part, str):
-                made.content.append(part)
+                made.item.content.append(part)
                 continue
-            items = self._rewritten(part)
             # An element with an exchange but without a child to exchange with is at a place that no plan covers.
             is_expected = part.path is not None and expected.get(part.item.name) == part.path
+            found = self._rewritten(part)
             if is_expected:
-                firsts.setdefault(part.item.name, items[0])
-            match plan.place(part.item.name) if is_expected else plan.elsewhere:
-                case Into(path):
-                    _below(inserted, path).content.extend(items)
-                case Up() if not is_root:
-                    behind.extend(items)
-                case Down(into) if into in present:
-                    downgraded.append((into, items))
-                case _:
-                    made.content.extend(items)
-        for into, items in downgraded:
-            firsts[into].content.extend(items)
-        made.content.extend(inserted.content)
-        return [made, *behind]
+                made.firsts.setdefault(part.item.name, found.item)
+            made.add(found, plan.place(part.item.name) if is_expected else plan.elsewhere)
+        return made.done()
+
+
+class _Rewritten:
+    """An element, the elements that were upgraded out of it, and those that move further up, with their levels."""
+
+    __slots__ = ("behind", "item", "leaving")
+
+    def __init__(self, item: Item) -> None:
+        self.item = item
+        self.behind: list[Item] = []
+        self.leaving: list[tuple[int, Into | Down, list[Item]]] = []
+
+
+class _Made(_Rewritten):
+    """An element that is being made."""
+
+    __slots__ = ("downgraded", "firsts", "inserted", "is_root", "present")
+
+    def __init__(self, item: Item, present: set[str], is_root: bool) -> None:
+        super().__init__(item)
+        self.present = present
+        self.is_root = is_root
+        self.firsts: dict[str, Item] = {}  # the first child of each name, rewritten
+        self.downgraded: list[tuple[str, list[Item]]] = []
+        self.inserted = Item("")
+
+    def put(self, up: int, place: Into | Down, items: list[Item]) -> None:
+        """Put elements at a place of this element, or pass them on to one further up."""
+        if up:
+            self.leaving.append((up, place, items))
+        elif isinstance(place, Into):
+            _below(self.inserted, place.path).content.extend(items)
+        elif place.into in self.present:
+            self.downgraded.append((place.into, items))
+        else:
+            self.item.content.extend(items)
+
+    def add(self, child: _Rewritten, place: Place | None) -> None:
+        """Put a child at its place, with the elements behind it, and what leaves it further up."""
+        match place:
+            case Down(up=up):
+                self.put(up, place, [child.item, *child.behind])
+                self._pass_on(child)
+            case Into(up=up):
+                self.put(up, place, [child.item])
+                self._pass_on(child)
+                self.put(up, place, child.behind)
+            case _:
+                to = self.behind if isinstance(place, Up) and not self.is_root else self.item.content
+                to.append(child.item)
+                self._pass_on(child)
+                to.extend(child.behind)
+
+    def _pass_on(self, child: _Rewritten) -> None:
+        for up, place, items in child.leaving:
+            self.put(up - 1, place, items)
+
+    def done(self) -> _Rewritten:
+        for into, items in self.downgraded:
+            self.firsts[into].content.extend(items)
+        self.item.content.extend(self.inserted.content)
+        return self
+
+
+def _with_text(name: str, text: str) -> Item:
+    return Item(name, content=[text] if text else [])
 
 
 def _below(item: Item, path: tuple[str, ...]) -> Item:

@@ -10,8 +10,11 @@ other node is compared with its parent in the exchanged tree:
     below that of a sibling                                         Downgrade
     beside the parent's                                             Upgrade
     below that of the grandparent, and the parent has no image      Upgrade (ours: a group only the local schema has)
+    anywhere else                                                   Move (ours), to the nearest ancestor whose image is
+                                                                    above the global node; or Insert into the parent
 
-Nodes whose names differ are renamed; attributes that are elements in the global schema become elements.
+Nodes whose names differ are renamed; attributes that are elements in the global schema become elements. A root whose
+image is below the global root becomes the global root, and its children move down.
 
 Invariant: a node that no rule explains stays unchanged, and is in `unexplained` with the reason. Nothing is guessed.
 Cost: linear in both trees and in the inserted paths.
@@ -23,7 +26,7 @@ from dataclasses import dataclass, field
 from pathcast.errors import MappingError
 
 from ..schemas.schema_tree import SchemaTree, is_attribute, name_of, parent_of, steps_of
-from .mapping_operators import Downgrade, Exchange, Insert, Operator, Rename, ToElement, Upgrade
+from .mapping_operators import Downgrade, Exchange, Insert, Move, Operator, Rename, ToElement, Upgrade
 from .operators_by_schema_node import Plan
 
 
@@ -71,12 +74,19 @@ def _check_node(tree: SchemaTree, path: str, which: str) -> None:
 class _Deriving:
     def __init__(self, local: SchemaTree, correspondence: Mapping[str, str]) -> None:
         self.local = local
-        self.of = correspondence
-        self.images = set(correspondence.values())
+        root = local.root.name
+        self.of = dict(correspondence)
+        if root in self.of:
+            self.of[root] = steps_of(self.of[root])[0]
+        self.images = {there: here for here, there in self.of.items()}
+        self.exchanged: set[str] = set()
         self.found = Derivation()
 
     def run(self) -> Derivation:
         exchanges = self._exchanges()
+        for each in exchanges:
+            if isinstance(each, Exchange):
+                self.exchanged |= {each.node, f"{each.node}/{each.child}"}
         children = Plan(self.local, exchanges).children
         parents = {child: path for path, below in children.items() for child in below.values()}
         groups: dict[tuple[str, str, tuple[str, ...] | str], set[str]] = {}
@@ -125,6 +135,11 @@ class _Deriving:
             if there is None:
                 continue
             name = name_of(there)
+            if (owner is None or parent_of(there) != owner) and not is_attribute(there):
+                move = self._elsewhere(f"{path}/@{attribute}", there)
+                if move is not None:
+                    moved[attribute] = move
+                    continue
             if owner is None or parent_of(there) != owner:
                 reason = f"no operator can move it to '{there}': {_counterpart(path, owner)}; it stays unchanged"
                 self.found.unexplained[f"{path}/@{attribute}"] = reason
@@ -173,9 +188,33 @@ class _Deriving:
         if target and target == beside and above in parents:
             groups.setdefault((above, Upgrade.kind, ()), set()).add(name)
             return
-        self.found.unexplained[path] = (
-            f"no operator can move it to '{there}': {_counterpart(above, over)}; it stays unchanged"
-        )
+        move = self._elsewhere(path, there)
+        if move is not None:
+            self.found.operators.append(move)
+        elif between is not None:
+            groups.setdefault((above, Insert.kind, tuple(map(name_of, between))), set()).add(name)
+        else:
+            self.found.unexplained[path] = (
+                f"no operator can move it to '{there}': {_counterpart(above, over)}; it stays unchanged"
+            )
+
+    def _elsewhere(self, path: str, there: str) -> Move | None:
+        """The move to the nearest ancestor whose image is above the global node: into a child, or into a new path."""
+        is_value = is_attribute(path)
+        chain = [parent_of(path)] if is_value else [path, parent_of(path)]
+        while chain[-1]:
+            above = chain[-1]
+            if above in self.exchanged or path in self.exchanged:
+                return None
+            between = _between(self.of[above], there) if above in self.of else None
+            if between is not None and (is_value or len(chain) > 2):
+                name = name_of(there) if is_value else None
+                into = self.images.get(between[0]) if len(between) == 1 else None
+                if into is not None and parent_of(into) == above and into not in (*chain, *self.exchanged):
+                    return Move(path, above, into=name_of(into), name=name)
+                return Move(path, above, tuple(map(name_of, between)), name=name)
+            chain.append(parent_of(above))
+        return None
 
     def _enter(self, groups: Mapping[tuple[str, str, tuple[str, ...] | str], set[str]]) -> None:
         for (above, kind, more), names in groups.items():

@@ -14,14 +14,15 @@ from typing import NoReturn
 from pathcast.errors import MappingError
 
 from ..schemas.schema_tree import SchemaTree, is_attribute, name_of, parent_of
-from .mapping_operators import Downgrade, Exchange, Insert, Operator, Rename, ToElement, Upgrade
+from .mapping_operators import Downgrade, Exchange, Insert, Move, Operator, Rename, ToElement, Upgrade
 
 
 @dataclass(frozen=True, slots=True)
 class Into:
-    """At the end of the element, inside a new path."""
+    """At the end of the element, or of the one this many levels further up, inside a new path."""
 
     path: tuple[str, ...]
+    up: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +32,13 @@ class Up:
 
 @dataclass(frozen=True, slots=True)
 class Down:
-    """At the end of the first child of this name; without one, at the child's old place."""
+    """At the end of the first child of this name, of the element or of the one this many levels further up.
+
+    Without such a child: at the old place, or after the child that it was in.
+    """
 
     into: str
+    up: int = 0
 
 
 Place = Into | Up | Down
@@ -47,6 +52,9 @@ class NodePlan:
     name: str
     attributes: dict[str, str] = field(default_factory=dict)  # new names of attributes
     elements: list[tuple[str, str]] = field(default_factory=list)  # attributes that become children, and their names
+    moved: list[tuple[str, str, Into | Down]] = field(
+        default_factory=list
+    )  # attributes that become elements further up
     exchange: str | None = None  # the child that replaces it
     places: dict[str, Place] = field(default_factory=dict)  # of children that move, by name
     elsewhere: Place | None = None  # of all children that `places` does not name
@@ -54,6 +62,11 @@ class NodePlan:
     def place(self, child: str) -> Place | None:
         """Where a child goes; None: it stays."""
         return self.places.get(child, self.elsewhere)
+
+    @property
+    def leaving(self) -> set[str]:
+        """The attributes that become elements."""
+        return {name for name, _ in self.elements} | {name for name, _, _ in self.moved}
 
     @property
     def is_plain(self) -> bool:
@@ -74,6 +87,8 @@ class Plan:
         # The root and each node's children after the exchanges.
         self.root = self._root()
         self.children = self._exchanged_children()
+        # What comes to each node from further down.
+        self.incoming: dict[str, list[Into | Down]] = {}
         for operator in self.operators:
             self._enter(operator)
         for plan in self.nodes.values():
@@ -104,6 +119,8 @@ class Plan:
                     _refuse(operator, f"'{into}' cannot be moved into itself; remove it from children")
                 self._child(operator, into)
                 self._put(operator, children, Down(into))
+            case Move():
+                self._move(operator)
 
     def _node(self, operator: Operator, path: str) -> NodePlan:
         if path not in self.nodes:
@@ -136,7 +153,7 @@ class Plan:
             _refuse(
                 operator, f"'{plan.path}' has no attribute '{attribute}'; its attributes: {', '.join(known) or 'none'}"
             )
-        if attribute in plan.attributes or any(attribute == taken for taken, _ in plan.elements):
+        if attribute in plan.attributes or attribute in plan.leaving:
             _refuse(
                 operator,
                 f"another operator already moves or renames '{plan.path}/@{attribute}'; remove one of them",
@@ -157,13 +174,57 @@ class Plan:
                 _refuse(operator, f"another operator already moves the child '{child}'; remove one of the operators")
             plan.places[child] = place
 
-    def _child(self, operator: Insert | Upgrade | Downgrade, child: str) -> None:
-        known = self.children[self._node(operator, operator.node).path]
+    def _move(self, operator: Move) -> None:
+        path, is_value = operator.node, is_attribute(operator.node)
+        plan = self._node(operator, parent_of(path))
+        if is_value:
+            self._attribute(operator, plan, name_of(path))
+        else:
+            self._child(operator, name_of(path))
+        chain = self._chain(operator, plan.path)
+        up = len(chain) - 1
+        if not is_value and not up:
+            _refuse(operator, "its parent is the ancestor to move to; use insert or downgrade")
+        place: Into | Down = Into(operator.path, up)
+        if operator.into is not None:
+            inside = ([path] if not is_value else []) if not up else [chain[-2]]
+            if operator.path or f"{operator.above}/{operator.into}" in inside:
+                _refuse(operator, f"'{operator.into}' contains it, or a path is given, too; choose another child")
+            if operator.into not in self.children[operator.above]:
+                known = ", ".join(self.children[operator.above]) or "none"
+                _refuse(operator, f"'{operator.above}' has no child '{operator.into}'; its children: {known}")
+            place = Down(operator.into, up)
+        self.incoming.setdefault(operator.above, []).append(place)
+        if is_value:
+            plan.moved.append((name_of(path), operator.name or name_of(path), place))
+        elif name_of(path) in plan.places:
+            _refuse(operator, "another operator already moves it; remove one of the operators")
+        else:
+            plan.places[name_of(path)] = place
+
+    def _chain(self, operator: Move, path: str) -> list[str]:
+        """The nodes from a node up to the ancestor to move to; none of them may be part of an exchange."""
+        chain = [path]
+        while chain[-1] != operator.above:
+            above = parent_of(chain[-1])
+            if not above:
+                _refuse(operator, f"'{operator.above}' is no ancestor of it; choose an ancestor")
+            chain.append(above)
+        nodes = chain if is_attribute(operator.node) else [operator.node, *chain]
+        for each in nodes:
+            above = parent_of(each)
+            if self.nodes[each].exchange or (above and self.nodes[above].exchange == name_of(each)):
+                _refuse(operator, f"'{each}' is part of an exchange; move it by exchanges alone")
+        return chain
+
+    def _child(self, operator: Insert | Upgrade | Downgrade | Move, child: str) -> None:
+        path = parent_of(operator.node) if isinstance(operator, Move) else operator.node
+        known = self.children[self._node(operator, path).path]
         if child not in known:
-            _refuse(operator, f"'{operator.node}' has no child '{child}'; its children: {', '.join(known) or 'none'}")
+            _refuse(operator, f"'{path}' has no child '{child}'; its children: {', '.join(known) or 'none'}")
 
     def _check_attributes(self, plan: NodePlan) -> None:
-        gone = {attribute for attribute, _ in plan.elements}
+        gone = plan.leaving
         taken: dict[str, str] = {}
         for attribute in self.tree[plan.path].attributes if plan.attributes else ():
             name = plan.attributes.get(attribute, attribute)
@@ -178,7 +239,7 @@ class Plan:
     def _check_circles(self, plan: NodePlan) -> None:
         for child in plan.places:
             passed = [child]
-            while isinstance(place := plan.place(passed[-1]), Down):
+            while isinstance(place := plan.place(passed[-1]), Down) and not place.up:
                 if place.into in passed:
                     raise MappingError(
                         f"cannot apply downgrade at '{plan.path}': '{place.into}' would end up inside itself; "

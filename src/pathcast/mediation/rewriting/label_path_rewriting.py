@@ -7,7 +7,7 @@ the subscriptions of its nodes. Documents with the same set of nodes, as most do
 look-up.
 
 Invariant: matches are those of the rewritten document. Documents are rewritten for Downgrade and Exchange (which depend
-on siblings), for patterns with predicates, and if they have elements that the schema does not have.
+on siblings), for Move, for patterns with predicates, and if they have elements that the schema does not have.
 Cost: a few ns per element after reading; for a new set of nodes a union of their matches, cached for `_KEPT` sets.
 """
 
@@ -28,7 +28,7 @@ _KEPT = 10_000
 
 def is_by_paths(plan: Plan) -> bool:
     """Whether the global label path of an element follows from its local one."""
-    return not any(
+    return not plan.incoming and not any(
         each.exchange is not None or any(isinstance(place, Down) for place in each.places.values())
         for each in plan.nodes.values()
     )

@@ -6,6 +6,7 @@ does not have), so that the child of a node with a name is one look-up in a tabl
 Invariant: nothing here depends on a document; tables are made once per mapping and never changed.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +15,7 @@ from pathcast.documents import Names
 from pathcast.kernels import Int32s
 
 from ..mappings.operators_by_schema_node import Down, Into, NodePlan, Place, Plan, Up
+from ..schemas.schema_tree import parent_of
 from . import rewriting_table_layout_kernels as rows
 from .rewriting_table_layout_kernels import NONE, RewritingPlan
 from .schema_node_lookup_kernels import SchemaNodes
@@ -31,6 +33,7 @@ class Tables:
     paths: Int32s  # two rows, for the new elements of inserts: a name, the one above it in its node's part, or NONE
     most: int  # a bound for the things that one element makes
     renames: bool  # whether elements are only renamed
+    moves: bool  # whether anything moves across several levels
 
     @property
     def plan(self) -> RewritingPlan:
@@ -52,8 +55,12 @@ class _Making:
         self.plan, self.names = plan, names
         self.number = {path: at for at, path in enumerate(plan.nodes)}
         self.nodes = np.full((rows.NODE_ROWS, len(self.number) + 1), NONE, dtype=np.int32)
-        self.attributes: list[tuple[int, int, int]] = []
+        self.attributes: list[tuple[int, int, int, int, int]] = []
         self.paths: list[tuple[int, int]] = []
+        self.new_elements: dict[str, dict[tuple[str, ...], int]] = {}  # by node: the new elements of its inserts
+        self.slots: dict[str, dict[str, int]] = {}  # by node: the children that others are downgraded into
+        for each in plan.nodes.values():
+            self._reserve(each)
         for each in plan.nodes.values():
             self._enter(each)
         self.nodes[rows.N_ATTRIBUTES, -1], self.nodes[rows.N_PATHS, -1] = len(self.attributes), len(self.paths)
@@ -74,9 +81,12 @@ class _Making:
         self._mark_whole()
         spans = np.diff(self.nodes[[rows.N_ATTRIBUTES, rows.N_PATHS]], axis=1).max(axis=1).sum()
         most = 8 + int(spans) + int(self.nodes[rows.N_SLOTS].max())
+        moves = bool(self.plan.incoming)
+        if moves:  # an element and its attributes may make the new elements of any ancestor
+            most += len(self.paths) + 3 * len(self.attributes)
         renames = not self.attributes and bool(self.nodes[rows.N_WHOLE, 0])
-        attributes, paths = _columns(self.attributes, 3), _columns(self.paths, 2)
-        return Tables(small, known[tree.root.name], child, self.nodes, attributes, paths, most, renames)
+        attributes, paths = _columns(self.attributes, rows.ATTRIBUTE_ROWS), _columns(self.paths, 2)
+        return Tables(small, known[tree.root.name], child, self.nodes, attributes, paths, most, renames, moves)
 
     def _mark_whole(self) -> None:
         """Mark each node in which nothing moves, and to which nothing is added."""
@@ -87,6 +97,7 @@ class _Making:
             whole[at] = (
                 each.is_plain
                 and not each.elements
+                and not each.moved
                 and self.nodes[rows.N_SLOT, at] == NONE
                 and all(whole[k] for k in below)
             )
@@ -97,37 +108,53 @@ class _Making:
         nodes[rows.N_NAME, at] = names.add(each.name)
         nodes[rows.N_ATTRIBUTES, at] = len(self.attributes)
         for attribute, name in each.attributes.items():
-            self.attributes.append((names.add(attribute), names.add(name), 0))
+            self.attributes.append((names.add(attribute), names.add(name), rows.RENAMED, 0, NONE))
         for attribute, name in each.elements:
-            self.attributes.append((names.add(attribute), names.add(name), 1))
+            self.attributes.append((names.add(attribute), names.add(name), rows.FIRST_CHILD, 0, NONE))
+        for attribute, name, place in each.moved:
+            kind, where = self._place(place, each.path)
+            moved = rows.MOVED_INTO if kind == rows.INTO else rows.MOVED_DOWN
+            self.attributes.append((names.add(attribute), names.add(name), moved, place.up, where))
         if each.exchange is not None:
             nodes[rows.N_TAKER, at] = self.number[f"{each.path}/{each.exchange}"]
         self._enter_children(each, at)
 
+    def _reserve(self, each: NodePlan) -> None:
+        """Number the new elements and the slots of a node, for its children and for what comes from further down."""
+        at, own = self.number[each.path], (*each.places.values(), each.elsewhere)
+        places = (*(place for place in own if not getattr(place, "up", 0)), *self.plan.incoming.get(each.path, ()))
+        self.nodes[rows.N_PATHS, at] = len(self.paths)
+        made = self.new_elements[each.path] = {}
+        for place in places:
+            if isinstance(place, Into) and place.path:
+                self._new_element(place.path, made)
+        targets = dict.fromkeys(place.into for place in places if isinstance(place, Down))
+        self.slots[each.path] = {name: slot for slot, name in enumerate(targets)}
+        self.nodes[rows.N_SLOTS, at] = len(targets)
+
     def _enter_children(self, each: NodePlan, at: int) -> None:
         nodes, children = self.nodes, self.plan.children[each.path]
-        nodes[rows.N_PATHS, at] = len(self.paths)
-        made: dict[tuple[str, ...], int] = {}
-        targets = dict.fromkeys(place.into for place in each.places.values() if isinstance(place, Down))
-        slots = {name: slot for slot, name in enumerate(targets)}
-        nodes[rows.N_SLOTS, at] = len(slots)
         for name, path in children.items():
-            child = self.number[path]
+            child, place = self.number[path], each.place(name)
             nodes[rows.N_PARENT, child] = at
-            nodes[rows.N_PLACE, child], nodes[rows.N_WHERE, child] = self._place(each.place(name), made, slots)
-            nodes[rows.N_SLOT, child] = slots.get(name, NONE)
+            nodes[rows.N_PLACE, child], nodes[rows.N_WHERE, child] = self._place(place, each.path)
+            nodes[rows.N_UP, child] = place.up if isinstance(place, Into | Down) else 0
+            nodes[rows.N_SLOT, child] = self.slots[each.path].get(name, NONE)
         places = (each.elsewhere, *each.places.values())
         nodes[rows.N_UPS, at] = any(isinstance(place, Up) for place in places)
-        nodes[rows.N_OTHERS, at], nodes[rows.N_OTHERS_WHERE, at] = self._place(each.elsewhere, made, slots)
+        nodes[rows.N_OTHERS, at], nodes[rows.N_OTHERS_WHERE, at] = self._place(each.elsewhere, each.path)
 
-    def _place(self, place: Place | None, made: dict[tuple[str, ...], int], slots: dict[str, int]) -> tuple[int, int]:
+    def _place(self, place: Place | None, path: str) -> tuple[int, int]:
+        if isinstance(place, Into | Down):
+            for _ in range(place.up):
+                path = parent_of(path)
         match place:
-            case Into(path):
-                return rows.INTO, self._new_element(path, made)
+            case Into(steps):
+                return rows.INTO, self.new_elements[path][steps] if steps else NONE
             case Up():
                 return rows.UP, NONE
             case Down(into):
-                return rows.DOWN, slots[into]
+                return rows.DOWN, self.slots[path][into]
         return rows.STAY, NONE
 
     def _new_element(self, path: tuple[str, ...], made: dict[tuple[str, ...], int]) -> int:
@@ -140,6 +167,6 @@ class _Making:
         return found
 
 
-def _columns(values: list[tuple[int, ...]] | list[tuple[int, int]] | list[tuple[int, int, int]], rows: int) -> Int32s:
+def _columns(values: Sequence[tuple[int, ...]], rows: int) -> Int32s:
     """Tuples as columns."""
     return np.ascontiguousarray(np.array(values, dtype=np.int32).reshape(len(values), rows).T)

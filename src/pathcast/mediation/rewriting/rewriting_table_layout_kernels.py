@@ -32,7 +32,14 @@ N_SLOTS = 10  # how many slots it has: kinds of children that others are downgra
 N_WHOLE = 11  # whether nothing in it moves, and nothing comes to it
 N_STAYS = 12  # whether, besides, it stays where it is itself
 N_UPS = 13  # whether children may be upgraded out of it
-NODE_ROWS = 14
+N_UP = 14  # how many levels above its parent the place is
+NODE_ROWS = 15
+
+# Rows of the table of attributes with operators: the name, the new name, what becomes of it, and for one that moves how
+# many levels above its element, and which new element or slot there.
+A_NAME, A_NEW, A_KIND, A_UP, A_WHERE = 0, 1, 2, 3, 4
+ATTRIBUTE_ROWS = 5
+RENAMED, FIRST_CHILD, MOVED_INTO, MOVED_DOWN = 0, 1, 2, 3
 
 # Columns of the table of linked things.
 O_KIND, O_SOURCE, O_NAME, O_FIRST, O_LAST, O_NEXT, O_CHAIN = 0, 1, 2, 3, 4, 5, 6

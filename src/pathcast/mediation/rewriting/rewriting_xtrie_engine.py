@@ -68,7 +68,8 @@ class MediatedEngine:
         """The entries that each document matches in the global schema."""
         nodes, tables = np.empty(len(batch.name), dtype=np.int32), rewriter.tables
         is_split = place_elements(batch.elements, batch.values.texts, tables.schema(batch.known_count), nodes)
-        if is_split:  # what are two text nodes here is one in the rewritten document
+        # What are two text nodes here may be one in the rewritten document; moves across levels need its arrays.
+        if is_split or tables.moves:
             self.documents += len(batch)
             rewritten = rewriter.rewrite(batch).batch
             return EngineMatches(*self.engine.match_batch(rewritten), rewritten.errors)

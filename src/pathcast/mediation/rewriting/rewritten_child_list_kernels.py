@@ -10,7 +10,13 @@ import numpy as np
 from pathcast.kernels import part
 
 from .rewriting_table_layout_kernels import (
+    A_KIND,
+    A_NAME,
+    A_NEW,
+    A_UP,
+    A_WHERE,
     C_ATTRIBUTES,
+    C_DEPTH,
     C_ELEMENTS,
     C_TEXTS,
     C_THINGS,
@@ -22,14 +28,17 @@ from .rewriting_table_layout_kernels import (
     F_NODE,
     F_OUT,
     F_SLOTS,
+    FIRST_CHILD,
     INTO,
     MARKER,
+    MOVED_INTO,
     N_ATTRIBUTES,
     N_OTHERS,
     N_OTHERS_WHERE,
     N_PARENT,
     N_PATHS,
     N_PLACE,
+    N_UP,
     N_WHERE,
     NEW,
     NONE,
@@ -79,6 +88,8 @@ def inserted_list(above, where, tables, room, counts):
     base, begin = frames[above, F_HOLD], table[N_PATHS, frames[above, F_NODE]]
     if frames[above, F_INSERTED] == NONE:
         frames[above, F_INSERTED] = make(out, counts, MARKER, NONE, NONE)
+    if where == NONE:
+        return np.int64(frames[above, F_INSERTED])
     while hold[base + where] == NONE:
         need = where
         while paths[1, begin + need] != NONE and hold[base + paths[1, begin + need]] == NONE:
@@ -114,6 +125,10 @@ def owner_of(node, above, top, tables, room, counts):
     place, where = np.int64(STAY), np.int64(NONE)
     if node >= 0 and over >= 0 and table[N_PARENT, node] == over:
         place, where = np.int64(table[N_PLACE, node]), np.int64(table[N_WHERE, node])
+        if table[N_UP, node] > 0:  # no exchange is between, so open elements are as in the schema
+            if place == INTO:
+                return inserted_list(above - table[N_UP, node], where, tables, room, counts), True
+            return np.int64(downgraded_list(above - table[N_UP, node], where, room, counts)), True
     elif over >= 0:
         place, where = np.int64(table[N_OTHERS, over]), np.int64(table[N_OTHERS_WHERE, over])
     if place == INTO:
@@ -136,9 +151,30 @@ def take_attributes(element, node, this, document, tables, out, counts):
     counts[C_ATTRIBUTES] += end - begin
     first = table[N_ATTRIBUTES, node] if node >= 0 else 0
     for k in range(first, first + span(table, N_ATTRIBUTES, node)):
-        if attributes[2, k]:
+        if attributes[A_KIND, k] == FIRST_CHILD:
             for a in range(begin, end):
                 if attribute_name[a] == attributes[0, k]:
                     append(out, this, make(out, counts, NEW, a, attributes[1, k]))
                     counts[C_ELEMENTS] += 1
                     counts[C_TEXTS] += 1
+
+
+@part
+def move_attributes(element, node, document, tables, room, counts):
+    """The attributes that become elements at the end of theirs, which is open, or further up."""
+    attribute_begin, attribute_name = document[2], document[3]
+    (table, attributes, _), out = tables, room[0]
+    first = table[N_ATTRIBUTES, node]
+    for k in range(first, first + span(table, N_ATTRIBUTES, node)):
+        if attributes[A_KIND, k] < MOVED_INTO:
+            continue
+        for a in range(attribute_begin[element], attribute_begin[element + 1]):
+            if attribute_name[a] == attributes[A_NAME, k]:
+                above, where = counts[C_DEPTH] - 1 - attributes[A_UP, k], np.int64(attributes[A_WHERE, k])
+                if attributes[A_KIND, k] == MOVED_INTO:
+                    owner = inserted_list(above, where, tables, room, counts)
+                else:
+                    owner = np.int64(downgraded_list(above, where, room, counts))
+                append(out, owner, make(out, counts, NEW, a, attributes[A_NEW, k]))
+                counts[C_ELEMENTS] += 1
+                counts[C_TEXTS] += 1

@@ -47,6 +47,7 @@ from .rewriting_table_layout_kernels import (
     F_TEXT,
     FULL,
     MARKER,
+    N_ATTRIBUTES,
     N_NAME,
     N_PARENT,
     N_PATHS,
@@ -69,7 +70,7 @@ from .rewriting_table_layout_kernels import (
     RewritingPlan,
     span,
 )
-from .rewritten_child_list_kernels import append, make, owner_of, take_attributes
+from .rewritten_child_list_kernels import append, make, move_attributes, owner_of, take_attributes
 
 
 class LinkedDocuments(NamedTuple):
@@ -242,6 +243,8 @@ def enter(element, skip, tail, top, whole, document, tables, room, counts):
         hold_back(frames, counts, above, size)
     take_attributes(element, node, this, document, tables, out, counts)
     open_element(element, node, skip, tail, this, owner, text_begin, table, room, counts)
+    if node >= 0 and table[N_ATTRIBUTES, node] < table[N_ATTRIBUTES, node + 1]:
+        move_attributes(element, node, document, tables, room, counts)
 
 
 @part

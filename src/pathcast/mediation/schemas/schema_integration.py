@@ -3,7 +3,7 @@
 The global schema begins as the largest local one. Each other one is compared with it
 (`correspondence/schema_correspondence.py`), and pairs that are more likely right than wrong are merged. Every other
 local node gets a place of its own below the place of its parent, as optional; a node that the local schema lacks
-becomes optional, too.
+becomes optional, too. A schema that has nothing in common with the global one becomes a subtree below the global root.
 
 A node that keeps its name below a merged parent is merged with a node of that name there, unless another local node is
 that node already; then it gets a name with a number, such as `title-2`.
@@ -20,8 +20,11 @@ from dataclasses import dataclass, field, replace
 from pathcast.documents.schema import Occurrence
 from pathcast.errors import MappingError
 
+from ..correspondence.name_similarity import words_of
 from ..correspondence.schema_correspondence import can_be_moved, correspond
 from ..correspondence.synonym_dictionary import SynonymDictionary
+from ..mappings.mapping_operators import Downgrade, Exchange, Move
+from ..mappings.operator_derivation import derive
 from .node_samples import NodeSamples
 from .schema_tree import SchemaNode, SchemaTree, is_attribute, name_of, nodes_of, parent_of, steps_of
 
@@ -76,8 +79,50 @@ def integrate(schemas: Iterable[SchemaTree], *, synonyms: SynonymDictionary | No
                 merged[pair.local] = pair.glob
             if parent_of(pair.local):
                 decisions.append(Decision(number, pair.local, pair.glob, pair.confidence, is_merged, pair.why()))
-        glob, places[number] = extended(glob, local, merged)
+        if _have_nothing_in_common(local, glob, merged):
+            merged = {}
+        glob, places[number] = _with_all_places(glob, local, merged)
     return Integration(glob, tuple(places[number] for number in range(len(given))), tuple(decisions))
+
+
+def _have_nothing_in_common(local: SchemaTree, glob: SchemaTree, merged: Mapping[str, str]) -> bool:
+    """Whether the roots have been paired only because every tree has one."""
+    same = set(words_of(local.root.name)) & set(words_of(glob.root.name))
+    return not same and len(merged) <= 1 + len(nodes_of(local)) // 10
+
+
+def _with_all_places(
+    glob: SchemaTree, local: SchemaTree, merged: Mapping[str, str]
+) -> tuple[SchemaTree, dict[str, str]]:
+    """The extended global schema; pairs that operators cannot bring together in every document are not merged."""
+    left = dict(merged)
+    while True:
+        tree, places = extended(glob, local, left)
+        unsuitable = left.keys() & _not_always_in_place(local, tree, places)
+        if not unsuitable:
+            return tree, places
+        for path in unsuitable:
+            del left[path]
+
+
+def _not_always_in_place(local: SchemaTree, glob: SchemaTree, places: Mapping[str, str]) -> set[str]:
+    """The nodes that operators bring to their places only where another element is present, or never."""
+    found = derive(local, glob, places)
+    away = set(found.unexplained)
+    for operator in found.operators:
+        match operator:
+            case Exchange(node, child):
+                away.add(f"{node}/{child}")
+            case Downgrade(node, children, into) if _may_be_absent(local, f"{node}/{into}"):
+                away |= {f"{node}/{child}" for child in children}
+            case Move(node, above, into=str(into)) if _may_be_absent(local, f"{above}/{into}"):
+                away.add(node)
+    return away
+
+
+def _may_be_absent(tree: SchemaTree, path: str) -> bool:
+    node = tree.paths.get(path)  # none: an exchange brings it there
+    return node is None or node.cardinality in ("?", "*")
 
 
 def extended(
@@ -138,6 +183,8 @@ class _Extending:
         return f"{over}/@{free}"
 
     def _element(self, path: str) -> str:
+        if not parent_of(path) and self.local[path].has_text:
+            self.nodes[self.root].has_text = True  # text of a root stays with the root
         over, node = self.places.get(parent_of(path), self.root), self.local[path]
         return self._child(over, node.name, node)
 
