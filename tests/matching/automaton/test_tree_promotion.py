@@ -244,3 +244,27 @@ def test_without_room_for_their_states_documents_are_simulated() -> None:
     subscriptions.table.tuning = replace(SOON, state_bytes=1)
     check(subscriptions, matcher)
     assert matcher.statistics()["simulated"] > 0
+
+
+def test_a_thread_that_gets_few_turns_reads_what_others_add_meanwhile() -> None:
+    subscriptions = Subscriptions(tuning=Tuning(pending_trees=100_000))
+    subscriptions.add("/a[b][c]")
+    matcher = subscriptions.compile(engine="automaton")
+    assert isinstance(matcher.engine, AutomatonEngine)
+    updates = matcher.engine._updates
+
+    def add(count: int, kind: str) -> None:
+        for number in range(count):
+            subscriptions.add(f"/a[@{kind} = {number}]")
+            if number % 20 == 0:
+                updates.refresh()
+        updates.refresh()
+
+    add(1_000, "early")
+    assert updates._trees is not None
+    waiting, turns = len(updates._trees), 0
+    while updates._has_more_to_read(waiting):
+        turns += 1
+        add(20, f"late{turns}")  # more than the least that is read in a turn
+    assert turns < 40
+    assert len(updates._trees) - updates._trees.placed < 600

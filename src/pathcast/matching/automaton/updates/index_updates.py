@@ -41,7 +41,8 @@ if TYPE_CHECKING:
 _PATHS_PER_TREE = 4
 # The average number of bits per path.
 _BITS_PER_PATH = 6
-# Trees that a background thread reads while it holds the lock, and its pause until it takes the lock again, in seconds.
+# The fewest trees that a background thread reads while it holds the lock, and its pause until it takes the lock again,
+# in seconds.
 _READ_AT_ONCE = 16
 _OTHERS_TURN = 0.0005
 
@@ -231,7 +232,8 @@ class IndexUpdates:
 
     def _promote(self) -> None:
         """Rebuild the delta, or the base, while documents are matched."""
-        while self._has_more_to_read():
+        waiting = 0 if self._trees is None else len(self._trees)
+        while self._has_more_to_read(waiting):
             sleep(_OTHERS_TURN)
         with self.lock:
             begun = self.current
@@ -256,10 +258,13 @@ class IndexUpdates:
                 self._pending = PendingPaths(made.patterns - made.pending_trees)
             self.current = self._with_pending(made, latest.entries, latest.names) or self._rebuilt(made.base.states)
 
-    def _has_more_to_read(self) -> bool:
-        """Read a few pending trees, since other threads wait for the lock meanwhile; return whether more are left."""
+    def _has_more_to_read(self, end: int) -> bool:
+        """Read some trees, since other threads wait for the lock; return whether some below `end` are left."""
         with self.lock:
-            return self._trees is not None and self._trees.place(_READ_AT_ONCE)
+            if self._trees is None:
+                return False
+            self._trees.place(_READ_AT_ONCE)
+            return self._trees.placed < end
 
     def _delta(
         self, begun: Generation, layout: "TreeLayout | None", names: int

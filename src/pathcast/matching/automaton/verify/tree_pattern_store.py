@@ -56,6 +56,8 @@ _MANY = 1_000
 _AT_A_TIME = 1 << 10
 # Fewer patterns than this are pending for a while, and are then verified: their programs are built at once.
 _SOON = 64
+# A thread that reads some of many patterns reads one in this many.
+_SHARES = 16
 _NO_TIES: tuple[Tie, ...] = ()
 _NO_CLAUSES: list[list[list[int]]] = []
 
@@ -110,18 +112,22 @@ class TreeStore:
                 self._verifier.add(entry)
             self._extend([self._read_other(others[entry]) for entry in some])
 
-    def place(self, most: int | None = None) -> bool:
-        """Read the tests, branches and gates of patterns that have only programs, the first `most` or all.
+    @property
+    def placed(self) -> int:
+        """The number of patterns whose tests, branches and gates are read; the others have only programs."""
+        return len(self._bound)
 
-        Return whether some are left.
+    def place(self, some: int | None = None) -> None:
+        """Read the tests, branches and gates of patterns that have only programs: all, or the first `some`.
+
+        Of many, a share is read, so that a thread that gets few turns keeps up with others that add patterns.
         """
         parts: dict[Node, Part] = {}
         begin, end = len(self._bound), len(self)
-        end = end if most is None else min(end, begin + most)
+        end = end if some is None else min(end, begin + max(some, (end - begin) // _SHARES))
         waiting = [self.table.trees[entry] for entry in self._verifier.entries[begin:end].tolist()]
         if waiting:
             self._extend([self._read_joined(pattern, parts) or self._read_other(pattern) for pattern in waiting])
-        return end < len(self)
 
     def _add_joined(self, patterns: dict[int, Pattern]) -> dict[int, Pattern]:
         """Add the patterns that are joined, paths before twigs; return the others.
