@@ -364,6 +364,18 @@ def test_an_opaque_subscription_has_the_candidates_shown(subscription: str, cand
     assert str(Pattern(pattern.root)) == str(parse(candidates))
 
 
+@pytest.mark.parametrize(("subscription", "what"), tables(XPATH, "subscription", "what is counted"))
+def test_places_are_looked_up(subscription: str, what: str) -> None:
+    assert parse(subscription).counted is not None, what
+
+
+@pytest.mark.parametrize(
+    ("subscription", "candidates", "what"), tables(XPATH, "subscription", "candidates", "evaluated in full")
+)
+def test_an_opaque_subscription_has_no_places(subscription: str, candidates: str, what: str) -> None:
+    assert parse(subscription).counted is None
+
+
 @pytest.mark.parametrize(
     ("expression", "column", "reason", "instead"), tables(XPATH, "expression", "column", "reason", "instead")
 )

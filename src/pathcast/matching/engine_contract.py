@@ -6,7 +6,8 @@ documents of a batch, and the matcher turns entries into ids, subscribers or lin
 - Answers are exact: for each document precisely the entries whose pattern it matches, each once, in no particular
   order. An engine that cannot handle a pattern or document by design delegates it to one that can, and counts this in
   `statistics()`.
-- An engine sees an opaque pattern as its tree, and passes its answers through `evaluation/engine_answers.py`.
+- An engine sees an opaque pattern as its tree, and passes its answers through `evaluation/engine_answers.py`. If it
+  computes attributes (`Counting`), it may match the pattern's counted tree instead.
 - A document that could not be read matches nothing.
 - `refresh` is called whenever the table has grown; after it, answers cover the new entries.
 - Names of the batch are translated by `table.translation`; an engine never keeps a batch's own ids.
@@ -180,6 +181,13 @@ class Limited(Protocol):
     """
 
     limits: Limits
+
+
+@runtime_checkable
+class Counting(Protocol):
+    """Matches the counted trees of opaque patterns: on these, its answers are exact without an evaluation."""
+
+    counting: ClassVar[bool]
 
 
 @runtime_checkable

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 KIND = "index"
 # The version of the arrays' names, shapes and meaning: increase it when any of these change.
-LAYOUT = 12
+LAYOUT = 13
 _SUBSCRIPTIONS, _ENGINE = "subscriptions_", "engine_"
 
 

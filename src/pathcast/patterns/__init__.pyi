@@ -1,3 +1,6 @@
+from .computed_attributes import MEASURES as MEASURES
+from .computed_attributes import ComputedAttribute as ComputedAttribute
+from .computed_attributes import computed_attribute as computed_attribute
 from .normal_form_constructors import node as node
 from .parsing.xpath_parser import Namespaces as Namespaces
 from .parsing.xpath_parser import parse as parse

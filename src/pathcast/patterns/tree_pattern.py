@@ -144,11 +144,13 @@ class Pattern(_Part, frozen=True):
     """A subscription: `root` is demanded below the document; without a root, every document matches (`/`).
 
     An *opaque* pattern has an `expression`, any XPath 1.0 as text. Every document that it matches has `root`, but not
-    every document with `root` matches: this takes an evaluation of the expression.
+    every document with `root` matches: this takes an evaluation of the expression. If only positions and counts make it
+    opaque, `counted` is the tree that says the same with computed attributes (`computed_attributes.py`).
     """
 
     root: Node | None
     expression: str = ""
+    counted: Node | None = None
 
     def __str__(self) -> str:
         if self.expression:

@@ -58,6 +58,7 @@ from .paths.label_path_matching import entries_of_paths
 from .paths.lazy_determinisation import NO_STATES, States
 from .paths.lazy_determinisation_kernels import NONE, Automaton
 from .paths.nfa_fallback_simulation import simulated
+from .places.element_places import ElementPlaces
 from .updates.immutable_index_state import Generation, Index
 from .updates.index_updates import IndexUpdates
 
@@ -84,6 +85,7 @@ class AutomatonEngine:
 
     name: ClassVar[str] = "automaton"
     concurrent: ClassVar[bool] = True
+    counting: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -94,6 +96,7 @@ class AutomatonEngine:
         self.table = table
         self.limits = Limits()
         self._updates = IndexUpdates(table, saved, trees)
+        self._places = ElementPlaces(table)
         self._scratch = Scratches()
         self._counting = threading.Lock()
         self._counts: dict[str, int] = dict.fromkeys(
@@ -178,6 +181,10 @@ class AutomatonEngine:
         """The entries of each document, but those of groups that the walk lists."""
         made = self._updates.current
         numbers, symbols = made.names_of(batch)
+        if numbers is not None and self.table.trees.counted:
+            batch = self._places.added_to(batch, numbers)
+            if len(numbers) < batch.name_count:
+                numbers, symbols = made.names_of(batch)
         walked = self._walked(made, batch, symbols, shared)
         if walked is None:
             made = self._updates.settled()

@@ -11,19 +11,26 @@ import numpy as np
 from pathcast.documents import Document, DocumentBatch, Limits
 from pathcast.store import offsets_of
 
-from ..engine_contract import Engine, Entries, Limited, Mask, Offsets, SharedEntries, StreamMatches
+from ..engine_contract import Engine, Entries, Mask, Offsets, SharedEntries, StreamMatches
 
 _DEFAULT = Limits()
 
 
 def _limits(engine: Engine) -> Limits:
-    return engine.limits if isinstance(engine, Limited) else _DEFAULT
+    return getattr(engine, "limits", _DEFAULT)  # testing a protocol takes as long as matching a small document
+
+
+def _counts(engine: Engine) -> bool:
+    """Whether the engine is `Counting`."""
+    return getattr(engine, "counting", False)
 
 
 def decided(engine: Engine, batch: DocumentBatch, found: tuple[Offsets, Entries]) -> tuple[Offsets, Entries]:
     """The answer to `match_batch` and the like."""
     opaque = engine.table.opaque
-    return found if opaque is None else opaque.decided(batch, *found, _limits(engine))
+    if opaque is None or not opaque.waiting(counting := _counts(engine)):
+        return found
+    return opaque.decided(batch, *found, _limits(engine), counting=counting)
 
 
 def shared_decided(engine: Engine, batch: DocumentBatch, found: SharedEntries) -> SharedEntries:

@@ -2,6 +2,7 @@
 
 An engine matches an opaque pattern by its tree, which may hold where the expression does not. `decided` evaluates the
 expression on each document for which the engine reports the pattern, and removes the pattern where it does not hold.
+An engine that is `counting` has matched counted trees, which need no evaluation.
 
 Invariant: answers are exact. An expression that takes more than `Limits.evaluation` steps on a document makes that
 document an error in the batch, with the expression in the reason; other documents are unaffected. Whether it does
@@ -51,12 +52,18 @@ def steps_allowed(elements: int) -> int:
 class OpaquePatterns:
     """The opaque patterns of a table, by entry."""
 
-    def __init__(self, namespaces: Namespaces, entries: Sequence[int], pattern: Callable[[int], Pattern]) -> None:
-        """For ascending `entries`, which may grow."""
-        self.entries = entries
+    def __init__(
+        self,
+        namespaces: Namespaces,
+        entries: Sequence[int],
+        counted: Sequence[int],
+        pattern: Callable[[int], Pattern],
+    ) -> None:
+        """For ascending `entries`, of which `counted` have counted trees; both may grow."""
+        self.entries, self.counted = entries, counted
         self._ignore = namespaces == "ignore"
         self._pattern = pattern
-        self._flags = _NO_FLAGS
+        self._flags = [_NO_FLAGS, _NO_FLAGS]  # of all, and of those without counted trees
         self._compiled: dict[int, CompiledExpression] = {}
         self._counting = threading.Lock()
         self.evaluated = self.held = self.exceeded = 0
@@ -66,6 +73,10 @@ class OpaquePatterns:
     def __len__(self) -> int:
         return len(self.entries)
 
+    def waiting(self, counting: bool) -> bool:
+        """Whether some patterns need evaluations after an engine that is `counting`, or is not."""
+        return not counting or len(self.counted) < len(self.entries)
+
     def mask(self, size: int) -> Bools:
         """Which of the entries below `size` are opaque."""
         flags = np.zeros(size, dtype=np.bool_)
@@ -73,14 +84,18 @@ class OpaquePatterns:
         flags[own[own < size]] = True
         return flags
 
-    def decided(self, batch: DocumentBatch, offsets: Int64s, entries: Int32s, limits: Limits) -> tuple[Int64s, Int32s]:
+    def decided(
+        self, batch: DocumentBatch, offsets: Int64s, entries: Int32s, limits: Limits, *, counting: bool = False
+    ) -> tuple[Int64s, Int32s]:
         """An engine's answer without the opaque patterns that do not hold, and without documents beyond the limit."""
         if not batch.data_offsets[-1]:
             return offsets, entries  # label paths, not documents: for these, trees are candidates anyway
         last = self.entries[-1]
-        if len(self._flags) <= last:
-            self._flags = self.mask(last + 1)
-        flags = self._flags
+        if len(self._flags[counting]) <= last:
+            self._flags[counting] = flags = self.mask(last + 1)
+            if counting:
+                flags[[entry for entry in self.counted if entry <= last]] = False
+        flags = self._flags[counting]
         places = np.flatnonzero(flags[np.minimum(entries, len(flags) - 1)] & (entries < len(flags)))
         if not len(places):
             return offsets, entries
@@ -156,6 +171,7 @@ class OpaquePatterns:
         """Counts since the table was made."""
         return {
             "opaque patterns": len(self),
+            "opaque patterns by places": len(self.counted),
             "full evaluations": self.evaluated,
             "full evaluations that match": self.held,
             "full evaluations beyond the limit": self.exceeded,

@@ -92,7 +92,7 @@ class PatternTable:
         if self._opaque is None or self._opaque.entries is not entries:
             from ..evaluation import OpaquePatterns
 
-            self._opaque = OpaquePatterns(self.namespaces, entries, self.trees.__getitem__)
+            self._opaque = OpaquePatterns(self.namespaces, entries, self.trees.counted, self.trees.__getitem__)
         return self._opaque
 
     def enter(self, expressions: list[str], *, collect: bool = False) -> EnteredPatterns:
@@ -254,7 +254,8 @@ class PatternTable:
         entry = self.trees.find(pattern)
         if entry is None:
             entry = len(self)
-            if tests := pattern.tests - self._mentioned:
+            counted = set[str]() if pattern.counted is None else Pattern(pattern.counted).tests
+            if tests := (pattern.tests | counted) - self._mentioned:
                 self._mentioned |= tests
                 for name in sorted(names_of(tests)):
                     self.names.add(name)

@@ -40,6 +40,17 @@ class Trees:
         self._patterns: dict[int, Pattern] = {}
         self._numbers: dict[Pattern, int] = {}
         self._opaque = array("i")
+        self._counted = array("i")
+
+    @property
+    def counted(self) -> "array[int]":
+        """The entries of opaque patterns that have a counted tree, ascending; grows with the others."""
+        return self._counted
+
+    def counting(self, entry: int) -> Pattern:
+        """A pattern for an engine that computes attributes: its counted tree, if it has one."""
+        pattern = self[entry]
+        return pattern if pattern.counted is None else Pattern(pattern.counted)
 
     @property
     def opaque(self) -> "array[int]":
@@ -95,6 +106,8 @@ class Trees:
         self._added.append(entry)
         if pattern.expression:
             self._opaque.append(entry)
+        if pattern.counted is not None:
+            self._counted.append(entry)
 
     # As arrays: on disk, and from other processes.
 
@@ -106,6 +119,7 @@ class Trees:
             "texts": self._data.view,
             "offsets": self._offsets.view,
             "opaque": np.array(self._opaque, dtype=np.int32),
+            "counted": np.array(self._counted, dtype=np.int32),
         }
         return arrays
 
@@ -116,6 +130,7 @@ class Trees:
         trees._entries = Growing.over(arrays["entries"])
         trees._data, trees._offsets = Growing.over(arrays["texts"]), Growing.over(arrays["offsets"])
         trees._opaque = array("i", arrays["opaque"].tolist())
+        trees._counted = array("i", arrays["counted"].tolist())
         return trees
 
     def merge(self, arrays: dict[str, AnyArray], first: int) -> Int32s:
@@ -133,8 +148,9 @@ class Trees:
         self._data.size = int(self._offsets.room[after])
         self._entries.extend(np.arange(first, first + after - before, dtype=np.int32))
         found = np.asarray(self._entries.view[places], dtype=np.int32)
-        opaque = np.isin(arrays["entries"], arrays["opaque"])
-        self._opaque.extend(sorted({entry for entry in found[opaque].tolist() if entry >= first}))
+        for kind, known in (("opaque", self._opaque), ("counted", self._counted)):
+            of_kind = np.isin(arrays["entries"], arrays[kind])
+            known.extend(sorted({entry for entry in found[of_kind].tolist() if entry >= first}))
         return found
 
     def selected(self, moved: Int32s) -> "Trees":
@@ -149,6 +165,7 @@ class Trees:
             "texts": data,
             "offsets": offsets,
             "opaque": np.array([moved[entry] for entry in self._opaque if moved[entry] >= 0], dtype=np.int32),
+            "counted": np.array([moved[entry] for entry in self._counted if moved[entry] >= 0], dtype=np.int32),
         }
         trees = Trees.restore(self._namespaces, arrays)
         trees._patterns = {int(moved[entry]): known for entry, known in self._patterns.items() if moved[entry] >= 0}

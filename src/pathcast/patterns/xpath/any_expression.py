@@ -1,7 +1,8 @@
 """Any XPath 1.0 expression as a pattern: a tree pattern if it says the same, otherwise an opaque pattern.
 
 An opaque pattern is its expression, as text, and a tree pattern that is weaker: every document that matches the
-expression matches the tree. Engines find candidates by the tree and evaluate the expression on them.
+expression matches the tree. Engines find candidates by the tree and evaluate the expression on them. If the expression
+has a counted form (`counted_forms.py`), the pattern has its tree, too, which an engine may match instead.
 
 Invariant: the text of an opaque pattern parses to an equal pattern.
 Cost: some 10 µs per token.
@@ -13,7 +14,9 @@ from typing import Literal
 from pathcast.errors import LimitError, PatternError
 
 from ..parsing.recursive_descent import MAX_NESTING, MAX_TREE_STEPS, Descent
+from ..parsing.xpath_tokens import Token
 from ..tree_pattern import WILDCARD, Node, Pattern
+from .counted_forms import Counting
 from .equivalent_forms import as_condition, subscription_text
 from .expression_parser import ExpressionParser
 from .expression_printing import expression_text
@@ -30,12 +33,14 @@ def any_pattern(expression: str, namespaces: Namespaces, max_steps: int, max_nes
     """The pattern of any expression; `PatternError` if it is not XPath 1.0."""
     tree = ExpressionParser(expression, namespaces, max_steps, max_nesting).subscription()
     names: Namespaces = "ignore" if namespaces == "ignore" else None
-    condition = as_condition(tree)
+    condition, text = as_condition(tree), expression_text(tree)
+    counted = None
     if kind_of(condition) != "number":
         same = _fragment(subscription_text(condition), names)
         if same is not None:
             return same
-    return Pattern(_weaker(tree, names), expression_text(tree))
+        counted = _counted(condition, text, names)
+    return Pattern(_weaker(tree, names), text, counted)
 
 
 def _fragment(text: str, namespaces: Namespaces) -> Pattern | None:
@@ -43,6 +48,32 @@ def _fragment(text: str, namespaces: Namespaces) -> Pattern | None:
     try:
         return Descent(text, namespaces, MAX_TREE_STEPS, MAX_NESTING).pattern()
     except PatternError:
+        return None
+
+
+class _CountedDescent(Descent):
+    """Reads tree patterns in which some names stand for computed attributes."""
+
+    attributes: Mapping[str, str]
+
+    def name(self, token: Token) -> str:
+        return self.attributes.get(token.text) or super().name(token)
+
+
+def _counted(condition: Expression, text: str, namespaces: Namespaces) -> Node | None:
+    """The tree of an expression's counted form; None if it has none."""
+    prefix = "n"
+    while prefix in text:
+        prefix += "n"
+    counting = Counting(prefix)
+    counted = counting.condition(condition)
+    if not counting.attributes and counted == condition:
+        return None
+    try:
+        descent = _CountedDescent(subscription_text(counted), namespaces, MAX_TREE_STEPS, MAX_NESTING)
+        descent.attributes = counting.attributes
+        return descent.pattern().root
+    except (PatternError, LimitError):
         return None
 
 

@@ -47,7 +47,7 @@ from .stored_subscription_advertisements import (
 
 KIND, ROUTER_KIND, WHOLE_KIND = "overlay", "router", "whole overlay"
 # The version of the facts and arrays of a stored overlay: increase it when they change.
-LAYOUT = 4
+LAYOUT = 5
 _ROUTERS, _WHOLE = "routers", "whole"
 _PATTERNS, _ENGINE, _MADE, _RECEIVED, _OWNERS = "patterns_", "engine_", "made_", "received_", "owners_"
 

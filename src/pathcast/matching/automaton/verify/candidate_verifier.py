@@ -11,13 +11,14 @@ it waiting for memory.
 """
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import numpy as np
 
 from pathcast.documents import DocumentBatch
 from pathcast.kernels import AnyArray, Bools, Int32s, Int64s
+from pathcast.patterns import Pattern
 from pathcast.store import offsets_of
 
 from ...arrays.growing_array import Growing
@@ -158,8 +159,12 @@ class Patterns(NamedTuple):
 class Verifier:
     """Tree patterns of a table, numbered in order of arrival."""
 
-    def __init__(self, table: PatternTable, entries: Iterable[int] = ()) -> None:
+    def __init__(
+        self, table: PatternTable, entries: Iterable[int] = (), pattern_of: Callable[[int], Pattern] | None = None
+    ) -> None:
+        """`pattern_of`: the tree of an entry, if it is not that of the table."""
         self.table = table
+        self._pattern_of = pattern_of or table.trees.__getitem__
         self._conditions = Conditions(table.names)
         self._entries, self._programs = Growing(np.int32), Growing(np.int32)
         self._begin = Growing(np.int64, [0])
@@ -178,7 +183,7 @@ class Verifier:
 
     def add(self, entry: int) -> None:
         """Add the pattern of an entry."""
-        program = self._conditions.add(self.table.trees[entry])
+        program = self._conditions.add(self._pattern_of(entry))
         self._programs.extend(np.array(program, dtype=np.int32))
         self._begin.append(self._programs.size)
         self._entries.append(entry)
@@ -204,9 +209,11 @@ class Verifier:
         }
 
     @classmethod
-    def restore(cls, table: PatternTable, arrays: dict[str, AnyArray]) -> "Verifier":
+    def restore(
+        cls, table: PatternTable, arrays: dict[str, AnyArray], pattern_of: Callable[[int], Pattern] | None = None
+    ) -> "Verifier":
         """The verifier that was saved as `arrays`, on the same memory until it changes."""
-        verifier = cls(table)
+        verifier = cls(table, pattern_of=pattern_of)
         verifier._conditions = Conditions.restore(table.names, part_of(arrays, _CONDITIONS))
         verifier._entries, verifier._programs = Growing.over(arrays["entries"]), Growing.over(arrays["programs"])
         verifier._begin, verifier._is_later = Growing.over(arrays["begin"]), Growing.over(arrays["is_later"])
@@ -272,7 +279,7 @@ class Verifier:
         """As `verify`, for patterns whose programs are built on demand."""
         with self._lock:
             if self._later is None:
-                self._later = Verifier(self.table)
+                self._later = Verifier(self.table, pattern_of=self._pattern_of)
             if len(self._later_numbers) < len(self):
                 numbers = np.full(len(self) + (len(self) >> 1), _UNMADE, dtype=np.int32)
                 numbers[: len(self._later_numbers)] = self._later_numbers

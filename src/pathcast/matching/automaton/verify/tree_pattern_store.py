@@ -78,7 +78,7 @@ class TreeStore:
         self.table = table
         self.documents = 0
         self._demands = DemandTable(table.names)
-        self._verifier = Verifier(table)
+        self._verifier = Verifier(table, pattern_of=table.trees.counting)
         self._bound = BoundTests(table.names)
         self._twigs = Twigs()
         self._clauses = Clauses()
@@ -101,10 +101,10 @@ class TreeStore:
                 self._verifier.add(entry)
             return
         self.place()
-        trees = self.table.trees
+        tree = self.table.trees.counting
         others: dict[int, Pattern] = {}
         for first in range(0, len(entries), _AT_A_TIME):
-            others |= self._add_joined({entry: trees[entry] for entry in entries[first : first + _AT_A_TIME]})
+            others |= self._add_joined({entry: tree(entry) for entry in entries[first : first + _AT_A_TIME]})
         order = list(others) if len(others) < _MANY else in_order(others)
         for first in range(0, len(order), _AT_A_TIME):
             some = order[first : first + _AT_A_TIME]
@@ -125,7 +125,7 @@ class TreeStore:
         parts: dict[Node, Part] = {}
         begin, end = len(self._bound), len(self)
         end = end if some is None else min(end, begin + max(some, (end - begin) // _SHARES))
-        waiting = [self.table.trees[entry] for entry in self._verifier.entries[begin:end].tolist()]
+        waiting = [self.table.trees.counting(entry) for entry in self._verifier.entries[begin:end].tolist()]
         if waiting:
             self._extend([self._read_joined(pattern, parts) or self._read_other(pattern) for pattern in waiting])
 
@@ -184,10 +184,10 @@ class TreeStore:
 
         A pending path has at least one step: for a pattern that demands no element, `/*`, which all documents have.
         """
-        trie, encoder, trees = self.table.trie, self.table.encoder, self.table.trees
+        trie, encoder, tree = self.table.trie, self.table.encoder, self.table.trees.counting
         placed = self._ends.insert(trie)[first:end]
         others = self._verifier.entries[first + len(placed) : end].tolist()
-        ends = np.concatenate([placed, trie.insert(*flat([gate(trees[entry], encoder) for entry in others]))])
+        ends = np.concatenate([placed, trie.insert(*flat([gate(tree(entry), encoder) for entry in others]))])
         if not ends.all():
             ends[ends == 0] = trie.insert_one(_ANY)
         return ends
@@ -267,7 +267,7 @@ class TreeStore:
         """The patterns that were saved as `arrays`, and what they wait for; the same memory until they change."""
         store = cls(table)
         store._demands = DemandTable.restore(table.names, part_of(arrays, _DEMANDS))
-        store._verifier = Verifier.restore(table, part_of(arrays, _VERIFIER))
+        store._verifier = Verifier.restore(table, part_of(arrays, _VERIFIER), table.trees.counting)
         store._bound = BoundTests.restore(table.names, part_of(arrays, _BOUND))
         store._twigs = Twigs.restore(part_of(arrays, _TWIGS))
         store._clauses = Clauses.restore(part_of(arrays, _CLAUSES))
