@@ -18,6 +18,8 @@ from itertools import accumulate
 
 from pathcast.documents import DocumentBatch, local_part
 
+from .label_path_index import LabelPath, LabelPathIndex
+
 DOCUMENT, ELEMENT, ATTRIBUTE, TEXT, COMMENT, INSTRUCTION, NAMESPACE = range(7)
 
 
@@ -43,6 +45,8 @@ class DocumentNodes:
         self.ids: dict[str, int] = {}
         self.work = 0
         self.known: dict[str, list[int]] = {}  # the nodes of absolute paths
+        self.root = LabelPath()  # of the label paths
+        self._label_paths: LabelPathIndex | None = None
         self._by_name: dict[str | None, list[int]] | None = None
         self._attributes: list[int] | None = None
         self._text: tuple[str, list[int]] | None = None
@@ -63,6 +67,13 @@ class DocumentNodes:
         if ignore_namespaces:
             self.tested = [None if name is None else local_part(name) for name in self.name]
         return self
+
+    def label_paths(self) -> LabelPathIndex:
+        """The elements by their label paths."""
+        if self._label_paths is None:
+            elements = [node for node, kind in enumerate(self.kind) if kind == ELEMENT]
+            self._label_paths = LabelPathIndex(self.tested, self.parent, elements, self.root)
+        return self._label_paths
 
     def named(self, name: str) -> list[int]:
         """All elements that pass a name test."""
@@ -103,17 +114,25 @@ class DocumentNodes:
         return siblings, bisect_left(siblings, node)
 
 
-def from_arrays(batch: DocumentBatch, index: int, arena: bytes, *, ignore_namespaces: bool) -> DocumentNodes:
+class NamesOfBatch(dict[int, str]):
+    """The names of a batch by number, those that were asked for."""
+
+    def __init__(self, batch: DocumentBatch) -> None:
+        self._batch = batch
+
+    def __missing__(self, number: int) -> str:
+        name = self[number] = self._batch.name_of(number)
+        return name
+
+
+def from_arrays(
+    batch: DocumentBatch, index: int, arena: bytes, names: NamesOfBatch, *, ignore_namespaces: bool
+) -> DocumentNodes:
     """The nodes of one document of a batch, without comments and the like; `arena` is the batch's own, as bytes."""
     nodes = DocumentNodes()
     first, last = batch.offsets[index : index + 2].tolist()
     base, data_end = batch.data_offsets[index : index + 2].tolist()
     decode = _decoder(batch.data[base:data_end].tobytes(), base, arena)
-    names = [batch.name_of(number) for number in range(batch.name_count)] if batch.name_count < last - first else None
-
-    def name_of(number: int) -> str:
-        return batch.name_of(number) if names is None else names[number]
-
     element_names = batch.name[first:last].tolist()
     parents = batch.parent[first:last].tolist()
     attribute_begins = batch.attribute_begin[first : last + 1].tolist()
@@ -142,12 +161,12 @@ def from_arrays(batch: DocumentBatch, index: int, arena: bytes, *, ignore_namesp
         places.append(place)
         kinds.append(ELEMENT)
         node_parents.append(places[parents[element] - first] if element else 0)
-        node_names.append(name_of(number))
+        node_names.append(names[number])
         values.append(None)
         for at in range(attribute_begins[element] - begin, attribute_begins[element + 1] - begin):
             kinds.append(ATTRIBUTE)
             node_parents.append(place)
-            node_names.append(name_of(attribute_names[at]))
+            node_names.append(names[attribute_names[at]])
             values.append(decode(attribute_starts[at], attribute_lengths[at]))
     while text < text_stop:
         at = text - text_base

@@ -6,12 +6,12 @@ evaluation finds their nodes once.
 Invariant: answers are libxml2's (`xpath_strings.py`, `node_axes.py` name its peculiarities), and an evaluation ends:
 every node visited and every 64 characters read are counted, and `OutOfWorkError` ends an evaluation without work left.
 The work that an expression takes on a document depends on nothing else.
-Cost: some 0.2 µs per node visited.
+Cost: some 0.2 µs per node visited. Absolute paths find their nodes by label paths, up to the first predicates
+(`label_path_index.py`).
 """
 
 from collections.abc import Callable
 from dataclasses import replace
-from itertools import zip_longest
 from typing import Any, cast
 
 from pathcast.patterns.xpath import (
@@ -30,13 +30,14 @@ from pathcast.patterns.xpath import (
     expression_text,
     is_positional,
     kind_of,
-    parts,
     regular_expression,
 )
 
 from .comparison_compiler import compared_as, compile_comparison, number_in
 from .document_nodes import DocumentNodes
 from .function_compiler import OF_NODES, OF_VALUES, language, with_ids
+from .label_path_index import compile_located, is_located
+from .needed_markup import needed_markup
 from .step_compiler import Predicates, Take, compile_existence, compile_step
 from .xpath_strings import quotient, remainder, text_of
 
@@ -59,7 +60,7 @@ class CompiledExpression:
     def __init__(self, expression: Expression) -> None:
         self._value = _compiled(expression)
         self._truth = _as(expression, "boolean")
-        self.needs_markup, self.needs_namespaces = _needs(expression)
+        self.needs_markup, self.needs_namespaces = needed_markup(expression)
 
     def holds(self, nodes: DocumentNodes, work: int) -> bool:
         """XPath's boolean() of the expression at the document; `OutOfWorkError` if it takes more than `work`."""
@@ -73,22 +74,6 @@ class CompiledExpression:
         nodes.known = {}
         found: list[int] = self._value(nodes, 0, 1, 1)
         return found
-
-
-def _needs(expression: Expression) -> tuple[bool, bool]:
-    """Whether it can see comments, processing instructions, prefixes or IDs, and whether it can see namespace nodes."""
-    markup = namespaces = False
-    for part in parts(expression):
-        if isinstance(part, Call):
-            markup |= part.function in ("name", "id")
-        elif isinstance(part, Path):
-            for step, after in zip_longest(part.steps, part.steps[1:]):
-                namespaces |= step.axis == "namespace"
-                markup |= step.test.kind in ("comment", "processing-instruction")
-                childless = step.axis in ("self", "parent", "ancestor", "attribute")
-                passing = after is not None and step == ANYWHERE and after.axis in ("child", "attribute", "descendant")
-                markup |= step.test.kind == "node" and not childless and not passing
-    return markup or namespaces, namespaces
 
 
 def _as(expression: Expression, kind: Kind) -> Evaluate:
@@ -325,6 +310,8 @@ def _predicates(predicates: tuple[Expression, ...], *, of_step: bool = True) -> 
 
 
 def _path(path: Path) -> Evaluate:
+    if path.absolute:
+        return _absolute(path)
     takes = [_step(step) for step in _fused(path.steps)]
     if path.start is not None:
         start = _compiled(path.start)
@@ -333,16 +320,6 @@ def _path(path: Path) -> Evaluate:
             return _followed(takes, nodes, start(nodes, node, place, size))
 
         return continued
-    if path.absolute:
-        key = expression_text(path)
-
-        def absolute(nodes: DocumentNodes, node: int, place: int, size: int) -> list[int]:
-            found = nodes.known.get(key)
-            if found is None:
-                found = nodes.known[key] = _followed(takes, nodes, [0])
-            return found
-
-        return absolute
     if len(takes) == 1:
         take = takes[0]
         return lambda nodes, node, place, size: take(nodes, (node,))
@@ -352,6 +329,8 @@ def _path(path: Path) -> Evaluate:
 def _existence(path: Path) -> Evaluate:
     """Whether a path selects a node; its last step stops at the first."""
     steps = _fused(path.steps)
+    if path.absolute and all(map(is_located, steps)) and not any(step.predicates for step in steps[:-1]):
+        return _some_located(steps)
     exists = compile_existence(steps[-1], _predicates(steps[-1].predicates))
     if len(steps) == 1 and path.start is None:
         if path.absolute:
@@ -359,6 +338,47 @@ def _existence(path: Path) -> Evaluate:
         return lambda nodes, node, place, size: exists(nodes, (node,))
     before = _path(replace(path, steps=tuple(steps[:-1])))
     return lambda nodes, node, place, size: exists(nodes, before(nodes, node, place, size))
+
+
+def _absolute(path: Path) -> Evaluate:
+    """The nodes of an absolute path, found once per evaluation: by label paths up to the first predicates."""
+    key, steps = expression_text(path), _fused(path.steps)
+    located, count = None, 0
+    while count < len(steps) and is_located(steps[count]) and not (count and steps[count - 1].predicates):
+        count += 1
+    if count and any(map(is_positional, steps[count - 1].predicates)):
+        count -= 1  # its positions count below each parent
+    if count:
+        located = compile_located(steps[:count])
+    keep = _predicates(steps[count - 1].predicates).keep if count and steps[count - 1].predicates else None
+    takes = [_step(step) for step in steps[count:]]
+
+    def absolute(nodes: DocumentNodes, node: int, place: int, size: int) -> list[int]:
+        found = nodes.known.get(key)
+        if found is None:
+            found = [0] if located is None else located(nodes)
+            if keep is not None:
+                found = keep(nodes, found)
+            found = nodes.known[key] = _followed(takes, nodes, found)
+        return found
+
+    return absolute
+
+
+def _some_located(steps: list[Step]) -> Evaluate:
+    """Whether one of the elements that label paths find passes the predicates of the last step."""
+    located, last = compile_located(steps), _predicates(steps[-1].predicates)
+    if not steps[-1].predicates:
+        return lambda nodes, node, place, size: bool(located(nodes))
+    holds = last.holds
+
+    def some(nodes: DocumentNodes, node: int, place: int, size: int) -> bool:
+        for each in located(nodes):  # noqa: SIM110 - any() would take a frame per node
+            if holds(nodes, each):
+                return True
+        return False
+
+    return some
 
 
 def _followed(takes: list[Take], nodes: DocumentNodes, found: list[int]) -> list[int]:

@@ -27,8 +27,9 @@ from pathcast.patterns import Namespaces, Pattern
 from pathcast.patterns.xpath import parse_expression
 from pathcast.store import offsets_of
 
-from .document_nodes import DocumentNodes, OutOfWorkError, from_arrays
+from .document_nodes import DocumentNodes, NamesOfBatch, OutOfWorkError, from_arrays
 from .expression_compiler import CompiledExpression
+from .label_path_index import LabelPaths
 from .markup_nodes import from_bytes
 
 _MOST_COMPILED = 10_000  # expressions that stay compiled, some 10 kB each
@@ -65,6 +66,7 @@ class OpaquePatterns:
         self._pattern = pattern
         self._flags = [_NO_FLAGS, _NO_FLAGS]  # of all, and of those without counted trees
         self._compiled: dict[int, CompiledExpression] = {}
+        self._label_paths = LabelPaths()
         self._counting = threading.Lock()
         self.evaluated = self.held = self.exceeded = 0
         self._tries: dict[int, int] = {}
@@ -100,7 +102,7 @@ class OpaquePatterns:
         if not len(places):
             return offsets, entries
         kept = np.ones(len(entries), dtype=np.bool_)
-        nodes = NodesOfBatch(batch, ignore_namespaces=self._ignore)
+        nodes = NodesOfBatch(batch, ignore_namespaces=self._ignore, label_paths=self._label_paths)
         of = np.searchsorted(offsets, places, side="right") - 1
         for place, document in zip(places.tolist(), of.tolist(), strict=True):
             if document in batch.errors:
@@ -144,7 +146,7 @@ class OpaquePatterns:
 
     def matching(self, entries: Iterable[int], batch: DocumentBatch, limits: Limits) -> list[int]:
         """Those of some opaque entries whose expressions hold on the only document of a batch."""
-        nodes = NodesOfBatch(batch, ignore_namespaces=self._ignore)
+        nodes = NodesOfBatch(batch, ignore_namespaces=self._ignore, label_paths=self._label_paths)
         return [entry for entry in entries if self.holds(entry, nodes, 0, limits)]
 
     def compiled(self, entry: int) -> CompiledExpression:
@@ -189,10 +191,13 @@ class OpaqueCosts(NamedTuple):
 class NodesOfBatch:
     """The nodes of a batch's documents, made when an expression asks for them; only the latest document's are kept."""
 
-    def __init__(self, batch: DocumentBatch, *, ignore_namespaces: bool) -> None:
+    def __init__(self, batch: DocumentBatch, *, ignore_namespaces: bool, label_paths: LabelPaths | None = None) -> None:
+        """`label_paths`: those of many batches, which expressions then remember."""
         self._batch = batch
         self._ignore = ignore_namespaces
         self._arena: bytes | None = None
+        self._names = NamesOfBatch(batch)
+        self._label_paths = LabelPaths() if label_paths is None else label_paths
         self._document = -1
         self._elements: DocumentNodes | None = None
         self._markup: dict[bool, DocumentNodes] = {}
@@ -208,7 +213,10 @@ class NodesOfBatch:
         if self._elements is None:
             if self._arena is None:
                 self._arena = self._batch.arena.tobytes()
-            self._elements = from_arrays(self._batch, document, self._arena, ignore_namespaces=self._ignore)
+            self._elements = from_arrays(
+                self._batch, document, self._arena, self._names, ignore_namespaces=self._ignore
+            )
+            self._elements.root = self._label_paths.for_document(self.elements(document))
         if not expression.needs_markup:
             return self._elements
         namespaces = expression.needs_namespaces
@@ -216,5 +224,7 @@ class NodesOfBatch:
             read = from_bytes(
                 self._batch, document, self._elements, ignore_namespaces=self._ignore, namespace_nodes=namespaces
             )
+            if read is not None:
+                read.root = self._elements.root
             self._markup[namespaces] = read or self._elements
         return self._markup[namespaces]
