@@ -58,11 +58,11 @@ from .paths.label_path_matching import entries_of_paths
 from .paths.lazy_determinisation import NO_STATES, States
 from .paths.lazy_determinisation_kernels import NONE, Automaton
 from .paths.nfa_fallback_simulation import simulated
-from .places.element_places import ElementPlaces
 from .updates.immutable_index_state import Generation, Index
 from .updates.index_updates import IndexUpdates
 
 if TYPE_CHECKING:
+    from .places.element_places import ElementPlaces
     from .verify.tree_pattern_store import TreeStore
 
 
@@ -96,7 +96,7 @@ class AutomatonEngine:
         self.table = table
         self.limits = Limits()
         self._updates = IndexUpdates(table, saved, trees)
-        self._places = ElementPlaces(table)
+        self._places: ElementPlaces | None = None
         self._scratch = Scratches()
         self._counting = threading.Lock()
         self._counts: dict[str, int] = dict.fromkeys(
@@ -154,10 +154,11 @@ class AutomatonEngine:
     # Matching.
 
     def match_batch(self, batch: DocumentBatch) -> tuple[Offsets, Entries]:
-        single = self._matched_single(batch) if len(batch) == 1 else None
+        counted = self._with_places(batch)
+        single = self._matched_single(counted) if len(batch) == 1 else None
         if single is not None:
             return decided(self, batch, (np.array([0, len(single)]), single))
-        offsets, entries, _ = self._matched(batch, NEVER)
+        offsets, entries, _ = self._matched(counted, NEVER)
         return decided(self, batch, (offsets, entries))
 
     def _matched_single(self, batch: DocumentBatch) -> Entries | None:
@@ -172,7 +173,7 @@ class AutomatonEngine:
         return found.entries
 
     def match_shared(self, batch: DocumentBatch) -> SharedEntries:
-        offsets, entries, walked = self._matched(batch, self.table.tuning.shared_entries)
+        offsets, entries, walked = self._matched(self._with_places(batch), self.table.tuning.shared_entries)
         groups = walked.groups
         found = SharedEntries(offsets, entries, walked.group_offsets, walked.listed, groups.begin, groups.entries)
         return shared_decided(self, batch, found)
@@ -181,10 +182,6 @@ class AutomatonEngine:
         """The entries of each document, but those of groups that the walk lists."""
         made = self._updates.current
         numbers, symbols = made.names_of(batch)
-        if numbers is not None and self.table.trees.counted:
-            batch = self._places.added_to(batch, numbers)
-            if len(numbers) < batch.name_count:
-                numbers, symbols = made.names_of(batch)
         walked = self._walked(made, batch, symbols, shared)
         if walked is None:
             made = self._updates.settled()
@@ -202,6 +199,19 @@ class AutomatonEngine:
         self._count(batch.element_count, candidates, matching)
         self._updates.seen(len(batch))
         return offsets, entries, walked
+
+    def _with_places(self, batch: DocumentBatch) -> DocumentBatch:
+        """The batch with the computed attributes that patterns test."""
+        if not self.table.trees.counted:
+            return batch
+        numbers, _ = self._updates.current.names_of(batch)
+        if numbers is None:
+            return batch
+        if self._places is None:
+            from .places.element_places import ElementPlaces
+
+            self._places = ElementPlaces(self.table)  # another thread may make one, too; either will do
+        return self._places.added_to(batch, numbers)
 
     def entry_order(self) -> Entries:
         return self._updates.current.base.states.entry_order
