@@ -6,7 +6,7 @@ from typing import Any
 from pathcast.documents import XML_NAMESPACE, expanded, local_part
 
 from .comparison_compiler import number_in
-from .document_nodes import ELEMENT, DocumentNodes
+from .document_nodes import ELEMENT, NAMESPACE, DocumentNodes
 from .xpath_strings import floored, is_language, normalized, raised, rounded, seconds_of, substring, translated
 
 _LANGUAGE = expanded(XML_NAMESPACE, "lang")
@@ -81,7 +81,9 @@ OF_NODES: dict[str, Callable[[DocumentNodes, list[int]], Any]] = {
 
 
 def language(nodes: DocumentNodes, node: int, wanted: str) -> bool:
-    """XPath's lang(): by the nearest `xml:lang`."""
+    """XPath's lang(): by the nearest `xml:lang`; as in libxml2, a namespace node has no language."""
+    if nodes.kind[node] == NAMESPACE:
+        return False
     while node >= 0:
         nodes.spend(1)
         if nodes.kind[node] == ELEMENT:
