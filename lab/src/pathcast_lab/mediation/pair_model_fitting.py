@@ -15,7 +15,7 @@ from pathcast.kernels import Bools, Floats
 from pathcast.mediation import infer_tree
 from pathcast.mediation.correspondence.pair_evidence import PairEvidence, pair_evidence
 from pathcast.mediation.correspondence.pair_model import MODELS, Features, Weights, cases, feature, scores
-from pathcast.mediation.correspondence.schema_correspondence import chosen_pairs
+from pathcast.mediation.correspondence.schema_correspondence import Pair, chosen_by, chosen_pairs
 from pathcast.mediation.correspondence.structure_evidence import TreeShape, structure_evidence
 from pathcast.mediation.correspondence.synonym_dictionary import SynonymDictionary
 from pathcast.mediation.schemas.schema_tree import SchemaTree, nodes_of
@@ -100,3 +100,8 @@ def _fitted(model: str, known: Sequence[Known], structures: Sequence[Features | 
     bounds = [(None, None) if each else (0.0, None) for each in free]
     found = minimize(loss, np.zeros(x.shape[1]), jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 500})
     return {name: round(float(weight), 3) for name, weight in zip(("bias", *names), found.x, strict=True)}
+
+
+def proposed(known: Known, weights: Weights) -> list[Pair]:
+    """The pairs that `correspond` proposes with these weights."""
+    return chosen_by(known.evidence, weights, known.shapes, {known.evidence.here[0]: known.evidence.there[0]})

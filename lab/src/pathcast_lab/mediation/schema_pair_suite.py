@@ -145,3 +145,47 @@ def _value(text: str, record: Record) -> str:
     if form == ",":
         return str(value).replace(".", ",")
     return f"{value}{form.removeprefix('+')}"
+
+
+_COURSES: dict[tuple[str, str], str] = {
+    ("reed", "wsu"): """
+        course=course course/reg_num=course/sln course/subj=course/prefix course/crse=course/crs course/sect=course/sect
+        course/title=course/title course/units=course/credit course/instructor=course/instructor course/days=course/days
+        course/time=course/times course/time/start_time=course/times/start course/time/end_time=course/times/end
+        course/place=course/place course/place/building=course/place/bldg course/place/room=course/place/room""",
+    ("reed", "uwm"): """
+        course=course_listing course/title=course_listing/title course/units=course_listing/credits
+        course/sect=course_listing/section_listing/section course/days=course_listing/section_listing/days
+        course/instructor=course_listing/section_listing/instructor course/time=course_listing/section_listing/hours
+        course/time/start_time=course_listing/section_listing/hours/start
+        course/time/end_time=course_listing/section_listing/hours/end
+        course/place=course_listing/section_listing/bldg_and_rm
+        course/place/building=course_listing/section_listing/bldg_and_rm/bldg
+        course/place/room=course_listing/section_listing/bldg_and_rm/rm""",
+    ("wsu", "uwm"): """
+        course=course_listing course/title=course_listing/title course/credit=course_listing/credits
+        course/sect=course_listing/section_listing/section course/days=course_listing/section_listing/days
+        course/instructor=course_listing/section_listing/instructor course/times=course_listing/section_listing/hours
+        course/times/start=course_listing/section_listing/hours/start
+        course/times/end=course_listing/section_listing/hours/end
+        course/place=course_listing/section_listing/bldg_and_rm
+        course/place/bldg=course_listing/section_listing/bldg_and_rm/bldg
+        course/place/room=course_listing/section_listing/bldg_and_rm/rm""",
+}
+
+
+def course_pairs(folder: Path) -> list[SchemaPair]:
+    """The pairs of the course catalogues of three universities, each one document, in a folder."""
+    documents = {name: (folder / f"{name}.xml").read_bytes() for name in ("reed", "wsu", "uwm")}
+    return [
+        SchemaPair(
+            "course",
+            first,
+            second,
+            (documents[first],),
+            (documents[second],),
+            {"root": "root"}
+            | {f"root/{here}": f"root/{there}" for here, there in (pair.split("=") for pair in text.split())},
+        )
+        for (first, second), text in _COURSES.items()
+    ]

@@ -30,6 +30,8 @@ from .twin_documents import Twins
 
 # How often the structure is taken into account.
 _ROUNDS = 2
+# Pairs with less confidence are not proposed.
+_LEAST = 0.1
 _FIXED, _IMPOSSIBLE = 30.0, -30.0
 # Features that a person can judge, by their names in reports.
 _SHOWN = {
@@ -66,7 +68,7 @@ def correspond(
     known: Mapping[str, str] | None = None,
     twins: Twins | None = None,
     synonyms: SynonymDictionary | None = None,
-    least: float = 0.1,
+    least: float = _LEAST,
     weights: Weights | None = None,
 ) -> list[Pair]:
     """The correspondence, in the order of the local tree; pairs in `known` are fixed, others below `least` are omitted.
@@ -79,14 +81,23 @@ def correspond(
     check_correspondence(local, glob, fixed)
     fixed.setdefault(here[0], there[0])
     evidence = pair_evidence(local, glob, here, there, synonyms or SynonymDictionary.open(), twins)
-    by = weights or known_weights()
-    limits = _limits(here, there, fixed)
-    shapes = TreeShape(here), TreeShape(there)
-    found = _limited(scores(evidence, by), limits)
+    return chosen_by(evidence, weights or known_weights(), (TreeShape(here), TreeShape(there)), fixed, least)
+
+
+def chosen_by(
+    evidence: PairEvidence,
+    weights: Weights,
+    shapes: tuple[TreeShape, TreeShape],
+    fixed: Mapping[str, str],
+    least: float = _LEAST,
+) -> list[Pair]:
+    """The pairs that a model chooses, given the evidence."""
+    limits = _limits(evidence.here, evidence.there, fixed)
+    found = _limited(scores(evidence, weights), limits)
     structure: Features = {}
     for _ in range(_ROUNDS):
         structure = structure_evidence(*shapes, chosen_pairs(found))
-        found = _limited(scores(evidence, by, structure), limits)
+        found = _limited(scores(evidence, weights, structure), limits)
     return _pairs(evidence, structure, found, fixed, least)
 
 
