@@ -3,7 +3,8 @@
 A schema is a file: .dtd, .xsd, .tree (indented names, as `integrate` writes them), a sample .xml, or a folder of
 samples. A mapping is a TOML file to read and edit; `pathcast match --mapping FILE` matches documents through it.
 
-Exit status: 0; 1 when `check` finds unmapped elements; 2 for invalid files and arguments.
+Exit status: 0; 1 when `check` finds unmapped elements, or `map` maps less than half of the nodes; 2 for invalid files
+and arguments.
 """
 
 from pathlib import Path
@@ -14,13 +15,14 @@ import typer
 from .arguments.shared_arguments import refuse
 
 if TYPE_CHECKING:
-    from pathcast.mediation import Mapping, SchemaTree
+    from pathcast.mediation import Mapping, Pair, SchemaTree
+    from pathcast.mediation.schemas import ShortPaths
 
 app = typer.Typer(no_args_is_help=True, help="Map publishers' schemas to the global schema that subscriptions use.")
 
 _SCHEMA_HELP = "A .dtd, .xsd, .tree or sample .xml, or a folder of samples."
-# Pairs with less confidence are reported.
-_DOUBTFUL = 0.5
+# Pairs with less confidence are for a person to check; this many of them are listed.
+_SURE, _LISTED = 0.9, 15
 Output = Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write to FILE instead of stdout.")]
 MappingFile = Annotated[Path, typer.Argument(metavar="MAPPING", help="A mapping, as `map` writes it.")]
 
@@ -36,48 +38,105 @@ def map_schema(
     ] = None,
     pair: Annotated[
         list[str] | None,
-        typer.Option(metavar="LOCAL=GLOBAL", help="A pair of paths that correspond; may be repeated."),
+        typer.Option(
+            metavar="LOCAL=GLOBAL",
+            help="A pair of paths that correspond, with the prefixes of the report or without; may be repeated.",
+        ),
+    ] = None,
+    samples: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Further samples of the local schema."),
+    ] = None,
+    global_samples: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Further samples of the global schema.")
+    ] = None,
+    twins: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LOCAL=GLOBAL",
+            help="Two documents, or two folders of documents in the order of their names, that say the same in both "
+            "schemas. Without this, twins among the samples are recognised by their values.",
+        ),
+    ] = None,
+    synonyms: Annotated[
+        list[Path] | None, typer.Option(metavar="FILE", help="Groups of words that mean the same, one per line.")
     ] = None,
     output: Output = None,
 ) -> None:
     """Derive a mapping from values in samples, names, and the places of both.
 
-    Unmapped elements, and pairs with little evidence, are reported on stderr.
+    A summary is written to stderr, with the pairs to check and the prefixes for namespaces in paths.
     """
-    from pathcast.mediation import Mediator
-    from pathcast.mediation.schemas import parent_of
+    from pathcast.mediation import Mediator, SynonymDictionary
+    from pathcast.mediation.schemas import ShortPaths, nodes_of, sample_count, with_samples
+
+    glob, theirs = _schema(global_schema), _schema(local_schema)
+    if global_samples is not None:
+        glob = with_samples(glob, _documents(global_samples))
+    if samples is not None:
+        theirs = with_samples(theirs, _documents(samples))
+    given = None
+    if twins is not None:
+        ours, others = _twin_documents(twins)
+        given = {sample_count(theirs) + at: sample_count(glob) + at for at in range(len(ours))}
+        theirs, glob = with_samples(theirs, ours), with_samples(glob, others)
+    here = ShortPaths(nodes_of(theirs))
+    there = ShortPaths(nodes_of(glob), like=here)
+    known = dict(_known_pair(each, here, there) for each in pair or [])
+    mediator = Mediator(glob)
+    words = SynonymDictionary.open(*synonyms or [])
+    pairs = mediator.propose(theirs, correspondence=known, twins=given, synonyms=words)
+    mapping = mediator.register(name or local_schema.stem, theirs, correspondence=known, twins=given, synonyms=words)
+    _write(mapping.write(), output)
+    mapped = len(mapping.correspondence.keys() - mapping.unexplained.keys())
+    _report(mapping, pairs, (here, there), mapped)
+    if 2 * mapped < len(nodes_of(theirs)):
+        raise typer.Exit(1)
+
+
+def _known_pair(text: str, here: "ShortPaths", there: "ShortPaths") -> tuple[str, str]:
+    """The paths of `--pair LOCAL=GLOBAL`, each in full, with prefixes, or without namespaces."""
     from pathcast.toml_files import suggestion
 
-    known: dict[str, str] = {}
-    for each in pair or []:
-        local, equals, there = each.partition("=")
-        if not (local and equals and there):
-            refuse(
-                f"invalid --pair {each}: expected LOCAL=GLOBAL, two paths such as catalog/hours=catalog/course/credits"
+    places = [at for at, sign in enumerate(text) if sign == "=" and "}" not in text[at:].partition("{")[0]]
+    if not places or not text[: places[0]] or not text[places[0] + 1 :]:
+        refuse(f"invalid --pair {text}: expected LOCAL=GLOBAL, two paths such as catalog/hours=catalog/course/credits")
+    found = []
+    for given, paths, side in ((text[: places[0]], here, "local"), (text[places[0] + 1 :], there, "global")):
+        path = paths.full(given)
+        if path is None:
+            known = paths.shorts()
+            advice = (
+                suggestion(given, known) or f"; its paths are {', '.join(sorted(known)[:5])}{', …' * (len(known) > 5)}"
             )
-        known[local] = there
-    glob, theirs = _schema(global_schema), _schema(local_schema)
-    for local, there in known.items():
-        for path, tree, side in ((local, theirs, "local"), (there, glob, "global")):
-            if path not in (paths := _paths(tree)):
-                advice = (
-                    suggestion(path, paths)
-                    or f"; its paths are {', '.join(sorted(paths)[:5])}{', …' * (len(paths) > 5)}"
-                )
-                refuse(f"invalid --pair {local}={there}: the {side} schema has no path '{path}'{advice}")
-    mediator = Mediator(glob)
-    pairs = mediator.propose(theirs, correspondence=known)
-    mapping = mediator.register(
-        name or local_schema.stem, theirs, correspondence={each.local: each.glob for each in pairs}
+            refuse(f"invalid --pair {text}: the {side} schema has no path '{given}'{advice}")
+        found.append(path)
+    return found[0], found[1]
+
+
+def _report(mapping: "Mapping", pairs: "list[Pair]", short: "tuple[ShortPaths, ShortPaths]", mapped: int) -> None:
+    """One line that sums up, then the pairs to check and the nodes without a counterpart: some of them."""
+    from pathcast.mediation.schemas import nodes_of
+
+    here, there = short
+    nodes = nodes_of(mapping.local)
+    lost = [path for path in nodes if path not in mapping.correspondence or path in mapping.unexplained]
+    doubtful = sorted((each for each in pairs if each.confidence < _SURE), key=lambda each: each.confidence)
+    typer.echo(
+        f"mapped {mapped} of {len(nodes)} nodes: {len(doubtful)} to check, {len(lost)} without a place",
+        err=True,
     )
-    _write(mapping.write(), output)
-    for sentence in mapping.check():
-        typer.echo(f"note: {sentence}", err=True)
-    for found in pairs:
-        if found.confidence < _DOUBTFUL and parent_of(found.local):
-            confirm = f"check this pair, and confirm it with --pair {found.local}={found.glob}"
-            evidence = f"with confidence {found.confidence:.2f} ({found.why()})"
-            typer.echo(f"note: '{found.local}' was mapped to '{found.glob}' {evidence}; {confirm}", err=True)
+    for each in doubtful[:_LISTED]:
+        pair = f"{here.short(each.local)}={there.short(each.glob)}"
+        typer.echo(f"  check {each.confidence:.2f}  {pair}  ({each.why()})", err=True)
+    for path in lost[:_LISTED]:
+        why = " (no operator moves it to its counterpart)" if path in mapping.unexplained else ""
+        typer.echo(f"  no place    {here.short(path)}{why}", err=True)
+    more = max(0, len(doubtful) - _LISTED) + max(0, len(lost) - _LISTED)
+    if more:
+        typer.echo(f"  … and {more} more; `pathcast mediate check` lists the nodes without a place", err=True)
+    for line in there.legend() if doubtful or lost else ():
+        typer.echo(f"  {line}", err=True)
 
 
 @app.command(epilog="Example: pathcast mediate check annex.toml")
@@ -129,14 +188,27 @@ def integrate(
 
     Elements that may correspond although their names differ are reported on stderr: edit the file as needed.
     """
-    from pathcast.mediation.schemas import integrate
+    from pathcast.mediation.schemas import ShortPaths, nodes_of
+    from pathcast.mediation.schemas import integrate as integrated
 
-    found = integrate(map(_schema, schemas))
+    trees = list(map(_schema, schemas))
+    found = integrated(trees)
     _write(f"{found.tree}\n", output)
-    for each in found.decisions:
-        if not each.is_sure:
-            done = "was merged with" if each.merged else "was kept separate, but may be the same as"
-            typer.echo(f"note: {schemas[each.schema]}: '{each.local}' {done} '{each.glob}' ({each.why})", err=True)
+    here = [ShortPaths(nodes_of(tree)) for tree in trees]
+    there = ShortPaths(nodes_of(found.tree))
+    merged = sum(each.merged for each in found.decisions)
+    doubtful = sorted((each for each in found.decisions if not each.is_sure), key=lambda each: -each.confidence)
+    typer.echo(
+        f"integrated {len(trees)} schemas into {len(nodes_of(found.tree))} nodes: {merged} merged, "
+        f"{len(doubtful)} decisions to check",
+        err=True,
+    )
+    for each in doubtful[:_LISTED]:
+        done = "merged" if each.merged else "apart "
+        pair = f"{here[each.schema].short(each.local)}={there.short(each.glob)}"
+        typer.echo(f"  {done} {each.confidence:.2f}  {schemas[each.schema]}: {pair}  ({each.why})", err=True)
+    if len(doubtful) > _LISTED:
+        typer.echo(f"  … and {len(doubtful) - _LISTED} more", err=True)
 
 
 def _schema(file: Path) -> "SchemaTree":
@@ -147,10 +219,23 @@ def _schema(file: Path) -> "SchemaTree":
     return open_schema(file)
 
 
-def _paths(tree: "SchemaTree") -> set[str]:
-    from pathcast.mediation.schemas import nodes_of
+def _documents(folder: Path) -> list[Path]:
+    from pathcast.documents import list_folder
 
-    return set(nodes_of(tree))
+    if not folder.exists():
+        refuse(f"cannot read {folder}: no such file or folder; check the path")
+    return list_folder(folder).documents if folder.is_dir() else [folder]
+
+
+def _twin_documents(text: str) -> tuple[list[Path], list[Path]]:
+    local, equals, there = text.partition("=")
+    if not (local and equals and there):
+        refuse(f"invalid --twins {text}: expected LOCAL=GLOBAL, two documents or two folders of documents")
+    ours, others = _documents(Path(local)), _documents(Path(there))
+    if len(ours) != len(others):
+        counts = f"{local} has {len(ours)} documents, {there} has {len(others)}"
+        refuse(f"invalid --twins {text}: {counts}; give as many of each")
+    return ours, others
 
 
 def _mapping(file: Path) -> "Mapping":

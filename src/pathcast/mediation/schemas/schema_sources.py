@@ -18,13 +18,13 @@ from pathcast.extras import extra
 
 from ..mappings.document_object_tree import Item, item_of
 from ..mappings.schema_mapping import read_tree
-from .node_samples import node_samples
+from .node_samples import NodeSamples, node_samples
 from .schema_tree import LIMIT, Recursion, SchemaNode, SchemaTree
 
 if TYPE_CHECKING:
     from xmlschema import XMLSchema
 
-__all__ = ["infer_tree", "open_schema", "tree_of_dtd", "tree_of_xsd"]
+__all__ = ["infer_tree", "open_schema", "sample_count", "tree_of_dtd", "tree_of_xsd", "with_samples"]
 
 
 def tree_of_dtd(
@@ -57,6 +57,29 @@ def infer_tree(documents: Iterable[Readable]) -> SchemaTree:
             f"the documents have different roots: {', '.join(sorted(roots)[:5])}; infer a schema for each root"
         )
     return SchemaTree(_inferred(samples, ""), node_samples(samples))
+
+
+def with_samples(tree: SchemaTree, documents: Iterable[Readable]) -> SchemaTree:
+    """The tree with the values of further sample documents, numbered after those that it has."""
+    items = [item_of(document) for document in read_batch(documents)]
+    for item in items:
+        if item.name != tree.root.name:
+            raise MappingError(
+                f"a sample has the root element '{item.name}', but the schema has the root '{tree.root.name}'; give "
+                "samples of this schema"
+            )
+    first = sample_count(tree)
+    samples = {path: dict(each.by_document) for path, each in tree.samples.items()}
+    for path, each in node_samples(items).items():
+        shifted = {first + number: values for number, values in each.by_document.items()}
+        samples.setdefault(path, {}).update(shifted)
+    return SchemaTree(tree.root, {path: NodeSamples(known) for path, known in samples.items()}, tree.documentation)
+
+
+def sample_count(tree: SchemaTree) -> int:
+    """The number of sample documents whose values a tree has."""
+    root = tree.samples.get(tree.root.name)
+    return len(root.by_document) if root is not None else 0
 
 
 def _inferred(items: list[Item], cardinality: Occurrence) -> SchemaNode:
