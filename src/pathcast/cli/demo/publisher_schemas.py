@@ -135,11 +135,24 @@ report
       text #text
 """,
 }
+# The courier shares no names with the others, so its publisher says what corresponds.
 _KNOWN = {
     "courier": {
         "bulletin/source": "report/publisher",
         "bulletin/share": "report/stock",
+        "bulletin/share/ticker": "report/stock/symbol",
+        "bulletin/share/company": "report/stock/name",
+        "bulletin/share/branch": "report/stock/sector",
+        "bulletin/share/figures": "report/stock/ratio",
+        "bulletin/share/figures/pe": "report/stock/ratio/per",
+        "bulletin/share/figures/dividend": "report/stock/ratio/yield",
         "bulletin/verdict": "report/review",
+        "bulletin/verdict/ticker": "report/review/symbol",
+        "bulletin/verdict/grade": "report/review/rating",
+        "bulletin/verdict/comment": "report/review/text",
+        "bulletin/verdict/author": "report/review/analyst",
+        "bulletin/verdict/author/person": "report/review/analyst/fullname",
+        "bulletin/verdict/author/employer": "report/review/analyst/house",
     }
 }
 PUBLISHERS = tuple(_SCHEMAS)
