@@ -108,7 +108,7 @@ function views({ about, data, text }) {
     h(
       "div",
       { class: "box" },
-      headOf(about, h("a", { class: "button", href: `/playground?document=${about.sequence}` }, "Try expressions on it")),
+      headOf(about, h("a", { class: "button", href: `/playground?document=${about.sequence}` }, "Try expressions")),
       facts([
         ["time", when(about.time)],
         ["size", `${count(about.size)} bytes, ${about.media_type}`],

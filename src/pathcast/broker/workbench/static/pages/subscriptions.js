@@ -93,7 +93,7 @@ function about(subscription, state) {
   return h(
     "div",
     { class: "box" },
-    h("div", { class: "boxhead" }, h("h2", {}, id), h("span", {}, badges(subscription))),
+    h("div", { class: "boxhead" }, h("h2", {}, id), h("span", {}, badges({ ...subscription, dead_letters: state.dead_letters.kept }))),
     h("div", { class: "spaced" }, h("pre", { class: "source wrap" }, xpath.expression)),
     facts([
       ["subscriber", subscription.subscriber],
