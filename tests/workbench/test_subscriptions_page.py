@@ -14,7 +14,7 @@ from pathcast.log import SqliteLog
 from tests.broker.served_broker import Served, served
 from tests.broker.webhook_receiver import receiving
 
-from .browser import opened_page, ready
+from .browser import NARROW, opened_page, ready
 
 pytestmark = pytest.mark.slow
 
@@ -63,7 +63,8 @@ def _carry_out(page: Page, broker: Served) -> None:
     sequences = _publish(broker, 3)
     assert _pull(broker, "bees") == []
     page.get_by_role("button", name="Resume").click()
-    expect(page.get_by_role("button", name="Pause")).to_be_visible()
+    expect(page.get_by_text("Resumed bees.")).to_be_visible()
+    expect(page.get_by_role("button", name="Pause")).to_be_focused()
     details = page.get_by_role("region", name="Details")
     expect(details.get_by_text("waiting")).to_have_count(3)
     assert _pull(broker, "bees") == sequences
@@ -100,6 +101,7 @@ def test_a_search_goes_on_until_a_page_is_full_and_pages_follow(page: Page, brok
     expect(page.get_by_text("50 of 30,000 subscriptions")).to_be_visible()
     page.get_by_role("button", name="More").click()
     expect(rows).to_have_count(100)
+    expect(rows.last).to_contain_text("s00099")
     page.get_by_label("Search").fill("s2999")
     expect(rows).to_have_count(10)
     expect(rows.first).to_contain_text("s29990")
@@ -117,17 +119,34 @@ def test_what_others_wrote_is_shown_as_text(page: Page, broker: Served) -> None:
     assert page.locator("main script").count() == 0
 
 
-def test_trying_a_subscription_keeps_its_namespaces(page: Page, broker: Served) -> None:
+def test_changing_and_trying_a_subscription_keeps_its_namespaces(page: Page, broker: Served) -> None:
     xpath = {"expression": "//f:quote", "namespaces": {"f": "urn:f", "g": "urn:g"}}
-    broker.http.put("/v1/subscriptions/0quotes", json={"filters": [{"xpath": xpath}]}).raise_for_status()
+    content = {"filters": [{"xpath": xpath}], "config": {"in_flight": 7}}
+    broker.http.put("/v1/subscriptions/0quotes", json=content).raise_for_status()
     ready(page, "/subscriptions?id=0quotes")
+    page.get_by_role("button", name="Change").click()
+    page.get_by_label("Feeds").fill("markets")
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_text("Changed 0quotes.")).to_be_visible()
+    changed = broker.http.get("/v1/subscriptions/0quotes").json()
+    assert (changed["filters"], changed["config"]["in_flight"]) == (content["filters"], 7)
     page.get_by_role("link", name="Try").click()
     expect(page.get_by_label("XPath expression")).to_have_value("//f:quote")
     expect(page.get_by_label("prefix=uri, separated by spaces")).to_have_value("f=urn:f g=urn:g")
     expect(page.locator("#verdict")).to_contain_text("does not match")
 
 
+def test_on_a_telephone_the_chosen_subscription_comes_into_view(browser: Browser, broker: Served) -> None:
+    lines = [json.dumps({"id": f"3small{n:02}", "xpath": "//b"}) for n in range(40)]
+    broker.http.post("/v1/subscriptions", content="\n".join(lines)).raise_for_status()
+    with opened_page(browser, broker, size=NARROW) as page:
+        ready(page, "/subscriptions?q=3small")
+        page.get_by_role("button", name="3small00").click()
+        expect(page.get_by_role("heading", name="3small00")).to_be_in_viewport()
+
+
 def test_only_subscriptions_with_problems_are_shown_and_more_follow(page: Page, broker: Served) -> None:
+    _add(broker, "0well")
     for number in range(60):
         _add(broker, f"1ill-{number:02}", "//ill", config={"max_deliver": 1}, feeds=["ill"])
     broker.http.post("/v1/feeds/ill/documents", content="<ill/>").raise_for_status()
@@ -185,6 +204,23 @@ def test_a_paused_subscription_is_pulled_from_where_it_was(broker: Served) -> No
     assert len(_pull(broker, "pausing")) == 2
 
 
+def test_a_new_webhook_shows_its_secret_once(browser: Browser, tmp_path: Path) -> None:
+    settings = BrokerSettings(webhooks=WebhooksSection(allow_private=True))
+    with receiving() as receiver, served(tmp_path, settings) as broker, opened_page(browser, broker) as page:
+        ready(page, "/subscriptions")
+        page.get_by_role("button", name="Add a subscription").click()
+        page.get_by_label("Id", exact=True).fill("hook")
+        page.get_by_label("XPath expression").fill("//b")
+        page.get_by_label("Webhook").fill(receiver.url)
+        page.get_by_role("button", name="Save").click()
+        details = page.get_by_role("region", name="Details")
+        expect(details).to_contain_text("The secret that signs its webhooks")
+        secret = broker.http.get("/v1/subscriptions/hook/secret").json()["secret"]
+        expect(details).to_contain_text(secret)
+        ready(page, "/subscriptions?id=hook")
+        expect(details).not_to_contain_text(secret)
+
+
 def test_a_paused_webhook_is_sent_nothing_until_it_is_resumed(tmp_path: Path) -> None:
     settings = BrokerSettings(webhooks=WebhooksSection(allow_private=True))
     with receiving() as receiver, served(tmp_path, settings) as broker:
@@ -213,7 +249,7 @@ def test_only_troubled_subscriptions_are_listed_also_after_a_restart(tmp_path: P
         assert broker.http.get("/v1/subscriptions?trouble=only&q=good").json()["subscriptions"] == []
 
 
-def test_costly_expressions_are_listed_for_administrators(tmp_path: Path) -> None:
+def test_costly_expressions_are_listed_for_administrators(browser: Browser, tmp_path: Path) -> None:
     with served(tmp_path, BrokerSettings(quotas=Quotas())) as broker:
         _add(broker, "costly", "//b[not(contains(., 'draft'))]")
         _add(broker, "cheap", "//b")
@@ -222,3 +258,8 @@ def test_costly_expressions_are_listed_for_administrators(tmp_path: Path) -> Non
         (found,) = broker.http.get("/v1/expressions/costly").json()["expressions"]
         assert (found["feed"], found["expression"]) == ("news", "//b[not(contains(., 'draft'))]")
         assert found["tried_on"] >= 1
+        with opened_page(browser, broker) as page:
+            ready(page, "/subscriptions")
+            page.get_by_text("The most expensive expressions").click()
+            page.get_by_role("button", name="//b[not(contains(., 'draft'))]").click()
+            expect(page.get_by_text("1 subscription found")).to_be_visible()

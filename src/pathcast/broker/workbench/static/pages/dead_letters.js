@@ -92,8 +92,8 @@ function ofSubscription(each) {
   const replay = async () => {
     try {
       const { replayed } = await post(`${url}:replay`, { dead_letters: true });
-      announce(`${plural(replayed, "dead letter")} of ${each.id} ${replayed === 1 ? "is" : "are"} due again.`);
       await loadGiven();
+      announce(`${plural(replayed, "dead letter")} of ${each.id} ${replayed === 1 ? "is" : "are"} due again.`);
     } catch (error) {
       announce(error.message, "bad");
     }

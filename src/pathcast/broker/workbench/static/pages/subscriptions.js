@@ -60,12 +60,12 @@ const badges = (each) =>
     each.sink && !each.disabled && ["accent", "webhook"],
   ].map((badge) => badge && [h("span", { class: `badge ${badge[0]}` }, badge[1]), " "]);
 
-/** Do something, say so, and show the subscription as it is then. */
+/** Do something, show the subscription as it is then, and say so: what somebody types after that stays. */
 async function act(text, action) {
   try {
     await action();
-    announce(text);
     await Promise.all([found.refresh(), find()]);
+    announce(text);
     found.details.querySelector("button")?.focus(); // the one that was used is gone
   } catch (error) {
     announce(error.message, "bad");
@@ -155,9 +155,9 @@ function removal(id) {
     }
     try {
       await remove(url(id));
-      announce(`Deleted ${id}.`);
       found.leave();
       await find();
+      announce(`Deleted ${id}.`);
     } catch (error) {
       announce(error.message, "bad");
     }
@@ -205,8 +205,8 @@ function edit(subscription) {
     try {
       const name = id.value.trim();
       const saved = await (subscription ? put : create)(url(name), content);
-      announce(subscription ? `Changed ${name}.` : `Added ${name}.`);
       await Promise.all([find(), found.choose(name)]);
+      announce(subscription ? `Changed ${name}.` : `Added ${name}.`);
       if (saved.secret) {
         found.details.prepend(h("div", { class: "box good" }, h("h2", {}, "The secret that signs its webhooks"), h("p", {}, h("code", {}, saved.secret))));
       }
