@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pathcast.errors import MappingError
+from pathcast.errors import LimitError, MappingError
 from pathcast.mediation.schemas.schema_sources import infer_tree, open_schema, tree_of_dtd, tree_of_xsd
 
 XSD = """<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema">
@@ -77,3 +77,39 @@ def test_indented_names_are_a_schema(tmp_path: Path) -> None:
 def test_one_sample_is_not_taken_for_several() -> None:
     with pytest.raises(TypeError, match="infer_tree takes a list of documents"):
         infer_tree("<a/>")
+
+
+RECURSIVE = """<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema">
+<xs:element name="part"><xs:annotation><xs:documentation>Something that is  built.</xs:documentation></xs:annotation>
+<xs:complexType><xs:sequence><xs:element name="label" type="xs:string"/>
+<xs:element ref="part" minOccurs="0" maxOccurs="unbounded"/></xs:sequence>
+<xs:attribute name="no" type="number"/></xs:complexType></xs:element>
+<xs:simpleType name="number"><xs:annotation><xs:documentation>Number of the part</xs:documentation></xs:annotation>
+<xs:restriction base="xs:string"/></xs:simpleType></xs:schema>"""
+
+
+def test_with_samples_the_tree_has_what_they_use(tmp_path: Path) -> None:
+    (tmp_path / "a.xsd").write_text(RECURSIVE)
+    (tmp_path / "a.dtd").write_text("<!ELEMENT part (label, part*)><!ELEMENT label (#PCDATA)>")
+    (tmp_path / "a.tree").write_text("part\n  label #text\n")
+    (tmp_path / "a.xml").write_text("<part no='1'><label>x</label><part no='2'><label>y</label></part></part>")
+    with pytest.raises(MappingError, match="recursive at 'part/part', but mappings need trees; give samples, or cut"):
+        open_schema(tmp_path / "a.xsd", root="part")
+    found = open_schema(tmp_path / "a.xsd", samples=tmp_path / "a.xml")
+    assert str(found).splitlines() == ["part @no", "  label #text", "  part @no", "    label #text"]
+    assert found.samples["part/part/label"].values == ["y"]
+    assert found.documentation == {
+        "part": "Something that is built.", "part/@no": "Number of the part",
+        "part/part": "Something that is built.", "part/part/@no": "Number of the part",
+    }  # fmt: skip
+    assert open_schema(tmp_path / "a.dtd", samples=tmp_path / "a.xml") == found
+    assert open_schema(tmp_path / "a.tree", samples=tmp_path / "a.xml").samples == found.samples
+    cut = tree_of_xsd(RECURSIVE, root="part", recursion="cut")
+    assert cut.documentation == {"part": "Something that is built.", "part/@no": "Number of the part"}
+
+
+def test_the_size_of_a_tree_is_bounded_by_the_caller(tmp_path: Path) -> None:
+    (tmp_path / "a.xsd").write_text(XSD)
+    assert len(open_schema(tmp_path / "a.xsd", limit=7)) == 7
+    with pytest.raises(LimitError, match="more than 6 nodes"):
+        open_schema(tmp_path / "a.xsd", limit=6)

@@ -45,10 +45,12 @@ def map_schema(
     ] = None,
     samples: Annotated[
         Path | None,
-        typer.Option(metavar="FOLDER", help="Further samples of the local schema."),
+        typer.Option(
+            metavar="FOLDER", help="Samples of the local schema. Of an .xsd or .dtd, only what they use is mapped."
+        ),
     ] = None,
     global_samples: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="Further samples of the global schema.")
+        Path | None, typer.Option(metavar="FOLDER", help="Samples of the global schema, likewise.")
     ] = None,
     twins: Annotated[
         str | None,
@@ -70,11 +72,7 @@ def map_schema(
     from pathcast.mediation import Mediator, SynonymDictionary
     from pathcast.mediation.schemas import ShortPaths, nodes_of, sample_count, with_samples
 
-    glob, theirs = _schema(global_schema), _schema(local_schema)
-    if global_samples is not None:
-        glob = with_samples(glob, _documents(global_samples))
-    if samples is not None:
-        theirs = with_samples(theirs, _documents(samples))
+    glob, theirs = _schema(global_schema, global_samples), _schema(local_schema, samples)
     given = None
     if twins is not None:
         ours, others = _twin_documents(twins)
@@ -211,12 +209,13 @@ def integrate(
         typer.echo(f"  … and {len(doubtful) - _LISTED} more", err=True)
 
 
-def _schema(file: Path) -> "SchemaTree":
+def _schema(file: Path, samples: Path | None = None) -> "SchemaTree":
     from pathcast.mediation import open_schema
 
-    if not file.exists():
-        refuse(f"cannot read {file}: no such file; check the path")
-    return open_schema(file)
+    for each in (file, samples):
+        if each is not None and not each.exists():
+            refuse(f"cannot read {each}: no such file; check the path")
+    return open_schema(file, samples=samples)
 
 
 def _documents(folder: Path) -> list[Path]:

@@ -3,11 +3,14 @@
 From documents a tree is *inferred*: one node per label path that occurs, with the attributes that occur, text where
 there is some, and the cardinality that fits the counts: never absent and never twice is exactly one, and so on.
 Elements that the samples lack are not in the tree; rewriting leaves such elements unchanged.
+
+The XML Schemas of standards are large and often recursive, while documents use a small part of them. So with samples
+the tree of an XML Schema or a DTD is that of the samples; an XML Schema adds its documentation.
 """
 
 import os
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,10 +31,14 @@ __all__ = ["infer_tree", "open_schema", "sample_count", "tree_of_dtd", "tree_of_
 
 
 def tree_of_dtd(
-    source: bytes | str | os.PathLike[str], *, root: str | None = None, recursion: Recursion = "refuse"
+    source: bytes | str | os.PathLike[str],
+    *,
+    root: str | None = None,
+    recursion: Recursion = "refuse",
+    limit: int = LIMIT,
 ) -> SchemaTree:
     """The tree of a DTD: a path, or its text as bytes."""
-    return SchemaTree.unfold(read_dtd(source, root=root), recursion=recursion)
+    return SchemaTree.unfold(read_dtd(source, root=root), recursion=recursion, limit=limit)
 
 
 def infer_tree(documents: Iterable[Readable]) -> SchemaTree:
@@ -105,9 +112,14 @@ def _inferred(items: list[Item], cardinality: Occurrence) -> SchemaNode:
 
 
 def tree_of_xsd(
-    source: str | os.PathLike[str], *, root: str | None = None, recursion: Recursion = "refuse", limit: int = LIMIT
+    source: str | os.PathLike[str],
+    *,
+    root: str | None = None,
+    recursion: Recursion = "refuse",
+    limit: int = LIMIT,
+    samples: Iterable[Readable] | None = None,
 ) -> SchemaTree:
-    """The tree of an XML Schema: a path, or its text.
+    """The tree of an XML Schema: a path, or its text; with samples, of the part that they use.
 
     Nothing is fetched: imported schemas must be in the same folder. `root` is needed where several declared elements
     could be the root.
@@ -122,7 +134,38 @@ def tree_of_xsd(
         raise MappingError(f"cannot read the XML Schema: {_first_line(error)}; check the path") from None
     except (xmlschema.XMLSchemaException, ValueError) as error:
         raise MappingError(f"the XML Schema is invalid: {_first_line(error)}; correct it") from None
-    return SchemaTree(_XsdUnfolding(recursion, limit).node(_root(schema, root), "", ()))
+    if samples is not None:
+        tree = infer_tree(samples)
+        found = {element.name: element for element in schema.elements.values()}.get(tree.root.name)
+        documentation = {} if found is None else dict(_documented(found, tree.root, tree.root.name))
+        return SchemaTree(tree.root, tree.samples, documentation)
+    unfolding = _XsdUnfolding(recursion, limit)
+    return SchemaTree(unfolding.node(_root(schema, root), "", ()), {}, unfolding.documentation)
+
+
+def _documented(element: Any, node: SchemaNode, path: str) -> Iterator[tuple[str, str]]:
+    """The documentation of the nodes of a tree that an XML Schema declares."""
+    if text := _annotation(element):
+        yield path, text
+    declared = _content(element.type)
+    for name in node.attributes:
+        attribute = element.attributes.get(name)
+        if attribute is not None and (text := _annotation(attribute)):
+            yield f"{path}/@{name}", text
+    for child in node.children:
+        if child.name in declared:
+            yield from _documented(declared[child.name][0], child, f"{path}/{child.name}")
+
+
+def _annotation(declared: Any) -> str:
+    """The documentation of a declaration, of the one that it refers to, or of its type."""
+    for each in (declared, declared.ref, declared.type):
+        annotation = getattr(each, "annotation", None)
+        if annotation is not None:
+            texts = (" ".join(part.itertext()) for part in annotation.documentation)
+            if text := " ".join(" ".join(texts).split()):
+                return text
+    return ""
 
 
 def _root(schema: "XMLSchema", root: str | None) -> Any:
@@ -158,12 +201,18 @@ class _XsdUnfolding:
     def __init__(self, recursion: Recursion, limit: int) -> None:
         self.recursion, self.limit = recursion, limit
         self.made = 0
+        self.documentation: dict[str, str] = {}
 
     def node(self, element: Any, cardinality: Occurrence, above: tuple[str, ...]) -> SchemaNode:
         self.made += 1
         if self.made > self.limit:
             raise LimitError(f"the schema tree has more than {self.limit:,} nodes; raise limit=… or shorten the schema")
         here = (*above, element.name)
+        if text := _annotation(element):
+            self.documentation["/".join(here)] = text
+        for name, attribute in element.attributes.items():
+            if name is not None and (text := _annotation(attribute)):
+                self.documentation[f"{'/'.join(here)}/@{name}"] = text
         kind = element.type
         children: dict[str, SchemaNode] = {}
         for name, (child, least, most) in _content(kind).items():
@@ -171,8 +220,8 @@ class _XsdUnfolding:
                 if self.recursion == "refuse":
                     where = "/".join((*here, name))
                     raise MappingError(
-                        f"the schema is recursive at '{where}', but mappings need trees; cut the recursion with "
-                        "recursion='cut'"
+                        f"the schema is recursive at '{where}', but mappings need trees; give samples, or cut the "
+                        "recursion with recursion='cut'"
                     )
                 continue
             often = most is None or most > 1
@@ -215,36 +264,52 @@ def _first_line(error: BaseException) -> str:
 
 
 def open_schema(
-    path: str | os.PathLike[str], *, root: str | None = None, recursion: Recursion = "refuse"
+    path: str | os.PathLike[str],
+    *,
+    root: str | None = None,
+    recursion: Recursion = "refuse",
+    limit: int = LIMIT,
+    samples: str | os.PathLike[str] | None = None,
 ) -> SchemaTree:
     """The tree of a file, by its ending: .dtd, .xsd, .tree (indented names, as `str` of a tree gives them), or .xml or
     .xml.gz for a sample; a folder of samples, subfolders included.
+
+    `samples`, a document or a folder, are evidence for correspondences; of an .xsd or .dtd the tree then has what they
+    use. `limit`: the maximum number of nodes of a tree that is unfolded.
     """
     file = Path(path)
-    samples = list_folder(file).documents if file.is_dir() else [file]
+    given = [] if samples is None else _documents(Path(samples))
     try:
         if file.is_dir() or file.name.lower().endswith(ENDINGS):
-            return infer_tree(samples)
-        return _declared(file, root, recursion)
+            given = [*_documents(file), *given]
+            return infer_tree(given)
+        return _declared(file, root, recursion, limit, given)
     except UnicodeDecodeError:
         raise MappingError(f"the file {file} is not UTF-8; save it as UTF-8") from None
     except OSError as error:
         raise MappingError(f"cannot read {file}: {error.strerror}; check the path") from None
     except PathcastError as error:
-        named = file if error.index is None else samples[error.index]
+        named = file if error.index is None else given[error.index]
         if str(named) not in error.reason:
             error.reason = f"{named}: {error.reason}"
         raise
 
 
-def _declared(file: Path, root: str | None, recursion: Recursion) -> SchemaTree:
+def _documents(place: Path) -> list[Path]:
+    return list_folder(place).documents if place.is_dir() else [place]
+
+
+def _declared(file: Path, root: str | None, recursion: Recursion, limit: int, samples: list[Path]) -> SchemaTree:
     match file.suffix:
         case ".dtd":
-            return tree_of_dtd(file, root=root, recursion=recursion)
+            if samples:
+                return infer_tree(samples)
+            return tree_of_dtd(file, root=root, recursion=recursion, limit=limit)
         case ".xsd":
-            return tree_of_xsd(file, root=root, recursion=recursion)
+            return tree_of_xsd(file, root=root, recursion=recursion, limit=limit, samples=samples or None)
         case ".tree":
-            return read_tree(file.read_text(encoding="utf-8-sig"))
+            tree = read_tree(file.read_text(encoding="utf-8-sig"))
+            return with_samples(tree, samples) if samples else tree
     raise MappingError(
         f"a schema must be a .dtd, .xsd or .tree file, a sample .xml, or a folder of samples, got '{file.name}'"
     )
