@@ -40,7 +40,17 @@ def test_a_path_selects_the_same_nodes_step_by_step(seed: int) -> None:
             assert selected(nodes, f"{text}[@x]/*[2]") == selected(nodes, f"{steps}[@x]/*[2]"), text
 
 
-def test_label_paths_are_remembered_in_bounded_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_label_paths_of_many_documents_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(label_path_index, "_MOST_PATHS", 50)
+    paths = label_path_index.LabelPaths()
+    first = paths.for_document(30)
+    assert paths.for_document(20) is first
+    second = paths.for_document(1)
+    assert second is not first
+    assert paths.for_document(1) is second
+
+
+def test_answers_are_right_where_label_paths_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(label_path_index, "_MOST_PATHS", 50)
     monkeypatch.setattr(label_path_index, "_MOST_REMEMBERED", 5)
     subscriptions = Subscriptions()
