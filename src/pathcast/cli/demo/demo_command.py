@@ -28,9 +28,10 @@ if TYPE_CHECKING:
     from .synthetic_market import Market
 
 # Sized so that the demo takes less than two minutes on two cores.
-DOCUMENTS, SUBSCRIPTIONS, READERS, INVESTORS = 6_000, 6_000, 150, 100
-# Documents per file, and so per micro-batch; at least 6, so that the demo has a beginning, a middle and an end.
-FILE_DOCUMENTS, FILES = 500, 6
+DOCUMENTS, SUBSCRIPTIONS, READERS, INVESTORS = 30_000, 6_000, 150, 100
+# Documents per file, and so per micro-batch: planning and commits take as long for 50 documents as for 5,000.
+# At least 6 files, so that the demo has a beginning, a middle and an end.
+FILE_DOCUMENTS, FILES = 5_000, 6
 # Seconds for which the broker may be away.
 _PATIENCE = 120
 

@@ -33,16 +33,24 @@ class OverlayTraffic:
         return int(self.sums[column].sum())
 
     @property
+    def spared(self) -> str:
+        """The share of the routers' patterns that annotations made needless."""
+        return f"{self.total('skipped') / max(1, self.total('patterns')):.0%}"
+
+    @property
+    def unread(self) -> str:
+        """The share of messages that routers passed on unread."""
+        return f"{self.total('unread') / max(1, self.total('messages')):.0%}"
+
+    @property
     def saved(self) -> str:
         """What annotations saved, as a sentence."""
         from pathcast.transmission import shown_bytes
 
-        share = self.total("skipped") / max(1, self.total("patterns"))
-        unread = self.total("unread") / max(1, self.total("messages"))
         size = shown_bytes(self.total("annotations"))
         return (
-            f"Annotations ({size}) made {share:.0%} of the routers' patterns needless; routers passed on {unread:.0%} "
-            "of the messages unread."
+            f"Annotations ({size}) made {self.spared} of the routers' patterns needless; "
+            f"routers passed on {self.unread} of the messages unread."
         )
 
 
@@ -73,9 +81,12 @@ def draw(folder: Path) -> OverlayTraffic:
 
     traffic = traffic_of(folder)
     ledger = traffic.ledger
+    notes = shown_bytes(traffic.total("annotations"))
     title = (
         f"{len(ledger.topology.nodes)} routers, policy {POLICY}: {traffic.total('messages'):,} messages, "
-        f"{shown_bytes(ledger.total_bytes())} on {len(ledger.topology.ends)} links\n{traffic.saved}"
+        f"{shown_bytes(ledger.total_bytes())}\n"
+        f"A: annotations ({notes}). P: patterns they made needless ({traffic.spared}).\n"
+        f"{traffic.unread} of the messages were passed on unread."
     )
     if find_spec("matplotlib") is not None:
         ledger.draw(
@@ -92,4 +103,4 @@ def _label(traffic: OverlayTraffic, link: int) -> str:
     )
     if not notes:
         return shown_bytes(size)
-    return f"{shown_bytes(size)}\nannotations {shown_bytes(notes)}\nskipped {skipped / max(1, patterns):.0%}"
+    return f"{shown_bytes(size)}\nA {shown_bytes(notes)}\nP {skipped / max(1, patterns):.0%}"
