@@ -59,6 +59,8 @@ OPAQUE = [
     "(a)[2]",
     "(//p/q)[2]",
     "//p[2 and position() = 1]",
+    "//p[boolean(2)]",
+    "//p[not(boolean(count(q)))]",
     "//p[last() and @x]",
     "count(//p) > count(//q)",
 ]

@@ -36,7 +36,8 @@ def as_condition(expression: Expression) -> Expression:
     """The expression where only its boolean value counts."""
     match expression:
         case Call(function="boolean", arguments=(argument,)):
-            return as_condition(argument)
+            # A number alone would be a position in a predicate.
+            return expression if kind_of(argument) == "number" else as_condition(argument)
         case Call(function="not", arguments=(argument,)):
             return Call("not", (as_condition(argument),))
         case Call(function="true"):
