@@ -11,7 +11,7 @@ from pathcast.broker.api.endpoints.subscription_search import page, wanted_by
 from pathcast.broker.api.problems import ProblemError
 from pathcast.broker.api.sender_access_rights import LOCAL, Access
 from pathcast.broker_log import BrokerState, SubscriptionRecord, UnsubscriptionRecord
-from pathcast.broker_log.ordered_subscription_ids import SubscriptionDirectory
+from pathcast.broker_log.subscriptions.ordered_subscription_ids import SubscriptionDirectory
 
 from .served_broker import Served, served
 

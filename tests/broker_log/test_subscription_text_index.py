@@ -7,7 +7,7 @@ import pytest
 
 from pathcast.broker.api.endpoints.subscription_search import Wanted, page
 from pathcast.broker_log import BrokerState, SubscriptionRecord, UnsubscriptionRecord
-from pathcast.broker_log.subscription_text_index import SubscriptionTextIndex
+from pathcast.broker_log.subscriptions.subscription_text_index import SubscriptionTextIndex
 
 TENANT = "default"
 EVERYBODY = Wanted(None)

@@ -39,8 +39,6 @@ from .feed_matching import SparkSpans as SparkSpans
 from .feed_mediators import MediatorSpan as MediatorSpan
 from .feed_mediators import MediatorSpans as MediatorSpans
 from .feed_mediators import mediator_at as mediator_at
-from .last_delivery_and_error import LastDelivery as LastDelivery
-from .last_delivery_and_error import LastError as LastError
 from .matching.match_logged_documents import Deliveries as Deliveries
 from .matching.match_logged_documents import LogMatcher as LogMatcher
 from .matching.match_logged_documents import Validity as Validity
@@ -53,9 +51,11 @@ from .matching.mediated_documents import schema_of as schema_of
 from .matching.subscription_spans import OPEN as OPEN
 from .matching.subscription_spans import SubscriptionSpan as SubscriptionSpan
 from .matching.subscription_spans import SubscriptionSpans as SubscriptionSpans
-from .standing_subscription import StandingSubscription as StandingSubscription
-from .standing_subscription import Version as Version
-from .subscription_cursor import SubscriptionCursor as SubscriptionCursor
+from .subscriptions.last_delivery_and_error import LastDelivery as LastDelivery
+from .subscriptions.last_delivery_and_error import LastError as LastError
+from .subscriptions.standing_subscription import StandingSubscription as StandingSubscription
+from .subscriptions.standing_subscription import Version as Version
+from .subscriptions.subscription_cursor import SubscriptionCursor as SubscriptionCursor
 from .tenant_visibility_guards import GuardSpans as GuardSpans
 from .tenant_visibility_guards import guard_at as guard_at
 from .tenant_visibility_guards import pieces as pieces

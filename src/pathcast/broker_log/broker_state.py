@@ -45,11 +45,11 @@ from .deduplication_window import SIZE, DeduplicationWindow
 from .effective_feed_settings import limits_of
 from .feed_matching import SparkSpans, spark_since, with_matching
 from .feed_mediators import MediatorSpans, mediators_since, with_mediator
-from .ordered_subscription_ids import SubscriptionDirectory
-from .packed_subscriptions import PackedSubscriptions
-from .standing_subscription import StandingSubscription, Version
-from .standing_subscriptions import StandingSubscriptions
-from .subscription_text_index import SubscriptionTextIndex
+from .subscriptions.ordered_subscription_ids import SubscriptionDirectory
+from .subscriptions.packed_subscriptions import PackedSubscriptions
+from .subscriptions.standing_subscription import StandingSubscription, Version
+from .subscriptions.standing_subscriptions import StandingSubscriptions
+from .subscriptions.subscription_text_index import SubscriptionTextIndex
 from .tenant_visibility_guards import GuardSpans, since, with_guard
 
 _PACKED: Final = "subscriptions_"

@@ -13,7 +13,7 @@ from pathcast.log import LogError
 from .broker_records import FeedRecord, SettingsRecord
 from .committed_batch_deduplication import SavedBatch
 from .feed_mediators import MediatorSpan
-from .standing_subscription import SavedSubscription
+from .subscriptions.standing_subscription import SavedSubscription
 from .tenant_visibility_guards import GuardSpan
 
 FORMAT: Final = 1

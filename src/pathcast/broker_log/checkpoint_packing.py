@@ -15,7 +15,7 @@ from itertools import islice
 from typing import Final, NamedTuple
 
 from .checkpoint_format import with_subscriptions
-from .standing_subscription import SavedSubscription, StandingSubscription, encode_subscription
+from .subscriptions.standing_subscription import SavedSubscription, StandingSubscription, encode_subscription
 
 # Subscriptions that are packed at a time, in some 2 ms.
 MOST: Final = 2_000

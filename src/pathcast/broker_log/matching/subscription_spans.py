@@ -25,7 +25,7 @@ from msgspec import Struct, structs
 
 from ..broker_records import Meta, SubscriptionRecord, UnsubscriptionRecord
 from ..broker_state import BrokerState
-from ..standing_subscription import Version
+from ..subscriptions.standing_subscription import Version
 
 # The end of a span that is open.
 OPEN: Final = (1 << 63) - 1

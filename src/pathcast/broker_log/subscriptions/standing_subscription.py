@@ -9,8 +9,8 @@ from bisect import bisect_right
 
 from msgspec import Struct, msgpack
 
-from .broker_records import CursorRecord, SinkDisabledRecord, SubscriptionRecord
-from .dead_letters import DeadLetter, DeadLetterRecord, DeadLetterReplayRecord, DeadLetters
+from ..broker_records import CursorRecord, SinkDisabledRecord, SubscriptionRecord
+from ..dead_letters import DeadLetter, DeadLetterRecord, DeadLetterReplayRecord, DeadLetters
 from .last_delivery_and_error import LastDelivery, LastError
 from .subscription_cursor import SubscriptionCursor
 

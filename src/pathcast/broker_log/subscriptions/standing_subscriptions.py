@@ -14,7 +14,7 @@ from collections.abc import Iterator, MutableMapping
 
 import numpy as np
 
-from .checkpoint_packing import SubscriptionsToPack
+from ..checkpoint_packing import SubscriptionsToPack
 from .packed_subscriptions import EARLIER_VERSIONS, EVERYWHERE, SINK, TROUBLED, PackedSubscriptions, Row
 from .standing_subscription import SavedSubscription, StandingSubscription, encode_subscription
 
