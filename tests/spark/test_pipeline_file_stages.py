@@ -109,8 +109,14 @@ def test_versions_and_deliveries_of_joins_arrive(tmp_path):
     assert (joins.per, joins.shards, joins.contents) == ("message", 4, None)
 
 
+def documented(first: str) -> str:
+    """The file in the documentation that begins with this line."""
+    (example,) = re.findall(rf"```toml\n({re.escape(first)}\n.*?)```", DOCS.read_text(encoding="utf-8"), re.DOTALL)
+    return example
+
+
 def test_the_joins_of_the_documentation_are_real(tmp_path):
-    example = re.findall(r"```toml\n(.*?)```", DOCS.read_text(encoding="utf-8"), re.DOTALL)[3]
+    example = documented("[joins]")
     text = SMALL.replace('path = "documents"', 'path = "d"\nschema = "number long, xml binary"')
     joins = read_pipeline(written(tmp_path, text + example + '[stream]\ncheckpoint = "c"\n')).joins
     assert joins is not None
@@ -128,8 +134,7 @@ def test_what_does_not_go_together_is_said(tmp_path):
 
 
 def test_the_whole_job_of_the_documentation_is_real(tmp_path):
-    page = DOCS.read_text(encoding="utf-8")
-    job, market = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)[1:3]
+    job, market = documented("# shop.toml"), documented("# market.toml")
     pipeline = read_pipeline(written(tmp_path, job))
     assert pipeline.overlay is not None
     assert pipeline.mediation is not None
