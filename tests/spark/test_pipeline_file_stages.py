@@ -111,7 +111,9 @@ def test_versions_and_deliveries_of_joins_arrive(tmp_path):
 
 def documented(first: str) -> str:
     """The file in the documentation that begins with this line."""
-    (example,) = re.findall(rf"```toml\n({re.escape(first)}\n.*?)```", DOCS.read_text(encoding="utf-8"), re.DOTALL)
+    page = DOCS.read_text(encoding="utf-8")
+    examples: list[str] = re.findall(rf"```toml\n({re.escape(first)}\n.*?)```", page, re.DOTALL)
+    (example,) = examples
     return example
 
 
